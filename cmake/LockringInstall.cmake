@@ -1,0 +1,1 @@
+# headers, static libraries and find_package(lockring)

@@ -1,0 +1,42 @@
+# Flags that every target shares, and the functions that folders use to declare theirs.
+find_package(fmt REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(lockring_flags INTERFACE)
+add_library(lockring::flags ALIAS lockring_flags)
+set_target_properties(lockring_flags PROPERTIES EXPORT_NAME flags)
+target_compile_features(lockring_flags INTERFACE cxx_std_20)
+target_link_libraries(lockring_flags INTERFACE fmt::fmt Threads::Threads)
+target_include_directories(lockring_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/lockring>)
+
+# Never the building machine's own extensions: a binary made here runs on the next machine. Contraction of a*b+c is
+# off, so that the bits do not depend on what a compiler makes of it; kernels say std::fma where they mean it.
+add_library(lockring_options INTERFACE)
+target_compile_options(lockring_options INTERFACE -Wall -Wextra -ffp-contract=off)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(lockring_options INTERFACE -march=x86-64-v3)
+endif()
+if(LOCKRING_SANITIZE)
+  string(REPLACE "," ";" sanitizers "${LOCKRING_SANITIZE}")
+  list(JOIN sanitizers "," sanitizers)
+  target_compile_options(lockring_options INTERFACE -fsanitize=${sanitizers} -fno-omit-frame-pointer)
+  target_link_options(lockring_options INTERFACE -fsanitize=${sanitizers})
+endif()
+
+# lockring_library(NAME SOURCES... ) declares the static library lockring_NAME of the folder NAME.
+function(lockring_library name)
+  add_library(lockring_${name} STATIC ${ARGN})
+  add_library(lockring::${name} ALIAS lockring_${name})
+  set_target_properties(lockring_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(lockring_${name} PUBLIC lockring_flags PRIVATE $<BUILD_INTERFACE:lockring_options>)
+endfunction()
+
+# lockring_test(FOLDER SOURCES... [LIBRARIES ...]) declares the test program lockring_FOLDER_tests.
+function(lockring_test name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  add_executable(lockring_${name}_tests ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(lockring_${name}_tests PRIVATE ${arg_LIBRARIES} lockring_test_support GTest::gtest_main
+    lockring_options)
+  gtest_discover_tests(lockring_${name}_tests TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,136 @@
+#include "core/allocator.h"
+
+#include "core/error.h"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+
+namespace lockring {
+namespace {
+
+constexpr std::int64_t kSmallest = 64;
+constexpr std::int64_t kHuge = std::int64_t{2} << 20;
+constexpr int kClasses = 4 * 40;
+constexpr int kKeptPerClass = 64;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kKeepBlocks = false;
+#else
+constexpr bool kKeepBlocks = true;
+#endif
+
+std::atomic<std::int64_t> system_allocations{0};
+std::atomic<std::int64_t> system_bytes{0};
+
+// Four classes for each power of two: at most a quarter of a block is waste.
+int class_of(std::int64_t bytes) {
+  const auto units = static_cast<std::uint64_t>((bytes + kSmallest - 1) / kSmallest);
+  if (units <= 4) return units == 0 ? 0 : static_cast<int>(units) - 1;
+  const int exponent = std::bit_width(units - 1) - 3;  // units in (4 << exponent, 8 << exponent]
+  const auto quarter = static_cast<int>((units - 1) >> exponent) - 4;
+  return 4 + 4 * exponent + quarter;
+}
+
+std::int64_t bytes_of(int size_class) {
+  if (size_class < 4) return kSmallest * (size_class + 1);
+  const int exponent = (size_class - 4) / 4;
+  return kSmallest * ((std::int64_t{5} + (size_class - 4) % 4) << exponent);
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  int count = 0;
+
+  void push(void* block) {
+    head = new (block) FreeBlock{head};
+    ++count;
+  }
+  void* pop() {
+    FreeBlock* block = head;
+    if (block != nullptr) {
+      head = block->next;
+      --count;
+    }
+    return block;
+  }
+};
+
+// Blocks that no thread keeps for itself. Never destroyed: threads may end after static destructors have begun.
+struct SharedPool {
+  std::mutex mutex;
+  std::array<FreeList, kClasses> lists;
+};
+SharedPool& shared_pool() {
+  static auto* pool = new SharedPool;
+  return *pool;
+}
+
+struct ThreadPool {
+  std::array<FreeList, kClasses> lists;
+
+  ~ThreadPool() {
+    SharedPool& shared = shared_pool();
+    const std::lock_guard lock(shared.mutex);
+    for (int i = 0; i < kClasses; ++i)
+      while (void* block = lists[i].pop()) shared.lists[i].push(block);
+  }
+};
+thread_local ThreadPool thread_pool;
+
+void* system_allocate(std::int64_t bytes) {
+  const bool huge = bytes >= kHuge;
+  const std::int64_t alignment = huge ? kHuge : kSmallest;
+  const std::int64_t padded = (bytes + alignment - 1) / alignment * alignment;
+  void* block = std::aligned_alloc(alignment, padded);
+  check(block != nullptr, ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
+  if (huge) madvise(block, padded, MADV_HUGEPAGE);
+  system_allocations.fetch_add(1, std::memory_order_relaxed);
+  system_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return block;
+}
+
+void* take_shared(int size_class) {
+  SharedPool& shared = shared_pool();
+  const std::lock_guard lock(shared.mutex);
+  return shared.lists[size_class].pop();
+}
+
+}  // namespace
+
+void* allocate(std::int64_t bytes) {
+  const int size_class = class_of(bytes);
+  check(size_class < kClasses, ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
+  if (void* block = thread_pool.lists[size_class].pop()) return block;
+  if (void* block = take_shared(size_class)) return block;
+  return system_allocate(bytes_of(size_class));
+}
+
+void deallocate(void* block, std::int64_t bytes) noexcept {
+  if (block == nullptr) return;
+  const int size_class = class_of(bytes);
+  if (!kKeepBlocks) {
+    system_bytes.fetch_sub(bytes_of(size_class), std::memory_order_relaxed);
+    std::free(block);
+    return;
+  }
+  FreeList& list = thread_pool.lists[size_class];
+  if (list.count < kKeptPerClass) return list.push(block);
+  SharedPool& shared = shared_pool();
+  const std::lock_guard lock(shared.mutex);
+  shared.lists[size_class].push(block);
+}
+
+AllocatorStats allocator_stats() {
+  return {system_allocations.load(std::memory_order_relaxed), system_bytes.load(std::memory_order_relaxed)};
+}
+
+}  // namespace lockring
