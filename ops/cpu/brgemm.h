@@ -1,0 +1,54 @@
+// Batch-reduce GEMM, the one building block of convolution and linear on the CPU:
+//
+//   out[rows][cols] (+)= sum over i of left_i[rows][inner] * right_i[inner][cols]
+//
+// (Georganas et al., "High-Performance Deep Learning via a Single Building Block", arXiv:1906.06440.) LIBXSMM generates
+// it at run time for AVX2 or AVX-512; where it returns no kernel (other processors, sanitizer builds), Eigen takes
+// over. Each element is summed in one order, i outermost and inner within, whatever rows, cols or the instruction set
+// are.
+#pragma once
+
+#include <cstdint>
+
+namespace lockring::kernels::cpu {
+
+// Strides are elements from one row to the next; rows themselves are contiguous.
+struct BrgemmShape {
+  std::int64_t rows, cols, inner;
+  std::int64_t left_stride, right_stride, out_stride;
+  bool left_transposed = false;  // left_i is stored [inner][rows]
+  bool accumulate = false;       // add to out instead of overwriting it
+};
+
+class Brgemm {
+ public:
+  // Looks the kernel up, generating it the first time (a millisecond; later tens of nanoseconds). Any thread.
+  explicit Brgemm(const BrgemmShape& shape);
+
+  // `count` pairs of addresses; `out` overlaps none of them. With count 0, out is cleared or left as it is.
+  void operator()(const float* const* left, const float* const* right, float* out, std::int64_t count) const {
+    const auto pairs = static_cast<unsigned long long>(count);
+    if (generated_ != nullptr && count > 0) {
+      generated_(right, left, out, &pairs);
+    } else {
+      run_compiled(left, right, out, count);
+    }
+  }
+  // One product.
+  void operator()(const float* left, const float* right, float* out) const { (*this)(&left, &right, out, 1); }
+
+ private:
+  // LIBXSMM is column-major: our right is its first operand.
+  using Generated = void (*)(const float* const* a, const float* const* b, float* c, const unsigned long long* count);
+
+  void run_compiled(const float* const* left, const float* const* right, float* out, std::int64_t count) const;
+
+  BrgemmShape shape_;
+  bool narrow_ = false;
+  Generated generated_ = nullptr;
+};
+
+// What generates the products: "LIBXSMM clx", "Eigen".
+const char* brgemm_backend();
+
+}  // namespace lockring::kernels::cpu

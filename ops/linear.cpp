@@ -1,0 +1,62 @@
+#include "ops/linear.h"
+
+#include "core/autograd.h"
+#include "core/error.h"
+#include "ops/count.h"
+#include "ops/linear_kernel.h"
+#include "ops/rows_kernel.h"
+
+namespace lockring::ops {
+namespace {
+
+constexpr Kernel<LinearForwardFn> kForward{"linear", kernels::cpu::linear_forward,
+                                           LOCKRING_CUDA_KERNEL(kernels::cuda::linear_forward)};
+constexpr Kernel<LinearInputGradientFn> kInputGradient{"linear", kernels::cpu::linear_input_gradient,
+                                                       LOCKRING_CUDA_KERNEL(kernels::cuda::linear_input_gradient)};
+constexpr Kernel<LinearWeightGradientFn> kWeightGradient{"linear", kernels::cpu::linear_weight_gradient,
+                                                         LOCKRING_CUDA_KERNEL(kernels::cuda::linear_weight_gradient)};
+
+LinearShape checked_shape(const Tensor& x, const Tensor& w, const Tensor& b) {
+  check(x.rank() == 2 && w.rank() == 2 && x.size(1) == w.size(1), "linear: x {} does not fit weights {}",
+        to_string(x.shape()), to_string(w.shape()));
+  check(!b.defined() || b.shape() == Shape{w.size(0)}, "linear: bias {} does not fit weights {}", to_string(b.shape()),
+        to_string(w.shape()));
+  return {x.size(0), w.size(1), w.size(0)};
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation, const Tensor& packed) {
+  const LinearShape shape = checked_shape(x, w, b);
+  Tensor y = Tensor::empty({shape.n, shape.out}, DType::f32, x.device());
+  kForward.on(x.device())(shape, x.data(), w.data(), packed.data(), b.data(), activation, y.data());
+  count_multiply_adds(shape.n * shape.in * shape.out);
+
+  if (needs_gradient(x, w, b)) {
+    const Tensor result = activation == Activation::relu ? y.detach() : Tensor();
+    record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), result](const Tensor& dy, GradTargets to) {
+      Tensor dz = dy;
+      if (result.defined()) {
+        dz = Tensor::empty(dy.shape(), DType::f32, dy.device());
+        kReluGradient.on(dy.device())(result.data(), dy.data(), dy.elements(), dz.data());
+      }
+      const float* gradient = std::as_const(dz).data();
+      if (to[0].wanted()) {
+        Tensor dx = Tensor::empty(x.shape(), DType::f32, x.device());
+        kInputGradient.on(x.device())(shape, gradient, w.data(), dx.data());
+        to[0].add(std::move(dx));
+      }
+      if (to[1].wanted()) {
+        auto [dw, accumulate] = to[1].slot();
+        kWeightGradient.on(x.device())(shape, x.data(), gradient, accumulate, dw.data());
+      }
+      if (to[2].wanted()) {
+        auto [db, accumulate] = to[2].slot();
+        kSumRows.on(x.device())(gradient, shape.n, shape.out, accumulate, db.data());
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace lockring::ops

@@ -1,0 +1,62 @@
+#include "ops/linear.h"
+
+#include "ops/pack_weights.h"
+#include "tests/support/device_test.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tensors.h"
+
+#include <gtest/gtest.h>
+
+namespace lockring {
+namespace {
+
+using LinearTest = DeviceTest;
+LOCKRING_DEVICE_TESTS(LinearTest);
+
+TEST_P(LinearTest, MatchesKnownValues) {
+  const Tensor x = tensor({1, 2, 3, -1, 0, 2}, {2, 3});
+  const Tensor w = tensor({1, 0, -1, 2, 1, 0}, {2, 3});
+  const Tensor b = tensor({0.5F, -10}, {2});
+  expect_values(ops::linear(x, w), {-2, 4, -3, -2});
+  expect_values(ops::linear(x, w, b), {-1.5F, -6, -2.5F, -12});
+  expect_values(ops::linear(x, w, b, Activation::relu), {0, 0, 0, 0});
+}
+
+TEST_P(LinearTest, GradientMatchesFiniteDifferences) {
+  check_gradients([](auto x) { return ops::linear(x[0], x[1], x[2]); },
+                  {random({5, 3}), random({4, 3}, 2), random({4}, 3)});
+  check_gradients([](auto x) { return ops::linear(x[0], x[1]); }, {random({1, 70}), random({65, 70}, 2)});
+}
+
+TEST_P(LinearTest, ReluStopsTheGradientWhereItCuts) {
+  const Tensor bias = tensor({5, -5, 5}, {3});  // far from the kink: always on, always off, always on
+  check_gradients([&](auto x) { return ops::linear(x[0], x[1], bias, Activation::relu); },
+                  {random({4, 2}), random({3, 2}, 2)});
+}
+
+TEST_P(LinearTest, BitsDependNeitherOnPackingNorOnTheBatch) {
+  const Tensor x = random({67, 150});
+  const Tensor w = random({90, 150}, 2);
+  const Tensor b = random({90}, 3);
+  Tensor packed;
+  ops::pack_weights(w, packed);
+  const Tensor y = ops::linear(x, w, b);
+  expect_same_bits(ops::linear(x, w, b, Activation::none, packed), y);
+  for (std::int64_t row : {0, 1, 66}) {
+    expect_same_bits(ops::linear(x.slice(row, row + 1), w, b, Activation::none, packed), y.slice(row, row + 1));
+    expect_same_bits(ops::linear(x.slice(row, row + 1), w, b), y.slice(row, row + 1));
+  }
+}
+
+TEST_P(LinearTest, AnEmptyBatchIsAllowed) {
+  EXPECT_EQ(ops::linear(random({0, 3}), random({2, 3})).shape(), Shape({0, 2}));
+}
+
+TEST_P(LinearTest, RefusesShapesThatDoNotFit) {
+  expect_error(ErrorCode::usage, "[4, 2]", [&] { ops::linear(random({1, 3}), random({4, 2})); });
+  expect_error(ErrorCode::usage, "bias [3]", [&] { ops::linear(random({1, 2}), random({4, 2}), random({3})); });
+}
+
+}  // namespace
+}  // namespace lockring
