@@ -1,0 +1,45 @@
+#include "nn/arena.h"
+
+#include "core/error.h"
+#include "nn/module.h"
+
+#include <algorithm>
+
+namespace lockring::nn {
+
+ArenaLayout::ArenaLayout(Module& root) {
+  constexpr std::int64_t kAlignment = 64 / sizeof(float);
+  root.for_each_parameter([&](const std::string& path, const Parameter& parameter) {
+    check(find(path) == nullptr, "two parameters are named '{}'", path);
+    segments_.push_back({path, parameter.shape, parameter.kind, elements_});
+    elements_ += (parameter.shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
+  });
+}
+
+std::int64_t ArenaLayout::trainable() const {
+  std::int64_t count = 0;
+  for (const Segment& segment : segments_)
+    if (segment.kind != ParameterKind::statistic) count += segment.shape.elements();
+  return count;
+}
+
+const Segment* ArenaLayout::find(const std::string& name) const {
+  const auto found = std::ranges::find(segments_, name, &Segment::name);
+  return found == segments_.end() ? nullptr : &*found;
+}
+
+std::string ArenaLayout::plan() const {
+  std::string text;
+  for (const Segment& segment : segments_)
+    text += fmt::format("{} {} {}\n", segment.name, to_string(segment.shape), static_cast<int>(segment.kind));
+  return text;
+}
+
+Arena::Arena(std::shared_ptr<const ArenaLayout> layout)
+    : layout_(std::move(layout)), buffer_(Tensor::zeros({layout_->elements()})) {}
+
+Tensor Arena::view(const Segment& segment) const {
+  return buffer_.slice(segment.offset, segment.end()).view(segment.shape);
+}
+
+}  // namespace lockring::nn

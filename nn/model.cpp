@@ -1,0 +1,60 @@
+#include "nn/model.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockring::nn {
+
+Model::Model(std::unique_ptr<Module> root, std::uint64_t seed)
+    : root_(std::move(root)), parameters_(std::make_shared<const ArenaLayout>(*root_)) {
+  bind_values();
+  for (std::size_t i = 0; i < in_order_.size(); ++i) {
+    Rng rng(seed, RngStream::init, i);
+    Tensor value = in_order_[i]->tensor().detach();
+    in_order_[i]->initializer.fill(value, rng);
+  }
+  refresh();
+}
+
+Model::Model(std::unique_ptr<Module> root, Arena parameters)
+    : root_(std::move(root)), parameters_(std::move(parameters)) {
+  check(ArenaLayout(*root_).plan() == layout().plan(), "these parameters are of another architecture");
+  bind_values();
+  refresh();
+}
+
+void Model::bind_values() {
+  root_->for_each_parameter([&](const std::string& path, Parameter& parameter) {
+    parameter.leaf.set_value(parameters_.view(*layout().find(path)));
+    in_order_.push_back(&parameter);
+  });
+}
+
+void Model::bind_gradients(const Arena& gradients) {
+  for (std::size_t i = 0; i < in_order_.size(); ++i)
+    in_order_[i]->leaf.bind_gradient(gradients.view(layout().segments()[i]));
+}
+
+void Model::complete_gradients() {
+  for (Parameter* parameter : in_order_) {
+    if (parameter->leaf.has_gradient()) continue;
+    Tensor gradient = parameter->leaf.slot().grad;
+    std::ranges::fill(gradient.values(), 0.0F);
+  }
+}
+
+std::string first_bad_layer(const Model& model, const Tensor& x, Context context) {
+  const NoGrad no_grad;
+  std::string bad;
+  const ForwardObserver observer = [&](const std::string& path, const Tensor& output) {
+    const auto finite = [](float value) { return std::isfinite(value); };
+    if (bad.empty() && !std::ranges::all_of(output.values(), finite)) bad = path;
+  };
+  context.observer = &observer;
+  model.forward(x, context);
+  return bad;
+}
+
+}  // namespace lockring::nn
