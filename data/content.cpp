@@ -1,0 +1,117 @@
+#include "data/content.h"
+
+#include "core/error.h"
+#include "core/files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace lockring::data {
+namespace {
+
+constexpr std::int64_t kMostChannels = 4;
+
+void check_images(const Tensor& images, const std::filesystem::path& path) {
+  check(images.rank() != 1, ErrorCode::data,
+        "{}: expected images (3 or 4 dimensions), found labels (1): swapped files?", path.string());
+  check(images.rank() == 3 || (images.rank() == 4 && images.size(3) <= kMostChannels), ErrorCode::data,
+        "{}: expected images of sizes [n, height, width] or [n, height, width, up to {} channels], found {}",
+        path.string(), kMostChannels, to_string(images.shape()));
+}
+
+void check_labels(const Tensor& labels, std::int64_t classes, const std::filesystem::path& path) {
+  check(labels.rank() == 1, ErrorCode::data, "{}: expected labels (1 dimension), found {} dimensions: swapped files?",
+        path.string(), labels.rank());
+  const std::span<const std::uint8_t> values = labels.values<std::uint8_t>();
+  const auto wrong = std::ranges::find_if(values, [classes](std::uint8_t label) { return label >= classes; });
+  if (wrong == values.end()) return;
+  fail(ErrorCode::data, "{}: label {} (counted from 0): expected 0 to {}, found {}", path.string(),
+       wrong - values.begin(), classes - 1, *wrong);
+}
+
+void check_counts(const Content& content, const FilePaths& paths) {
+  for (int split = 0; split < 4; split += 2)
+    check(content[split].size(0) == content[split + 1].size(0), ErrorCode::data,
+          "{} has {} images but {} has {} labels: files of different sets?", paths[split].string(),
+          content[split].size(0), paths[split + 1].string(), content[split + 1].size(0));
+  check(content[0].shape().with_leading(1) == content[2].shape().with_leading(1), ErrorCode::data,
+        "{} has images of sizes {} but {} of {}", paths[0].string(), to_string(content[0].shape()), paths[2].string(),
+        to_string(content[2].shape()));
+  check(content[0].size(0) >= content[2].size(0), ErrorCode::data,
+        "{} has {} images, fewer than the {} of {}: training and test files swapped?", paths[0].string(),
+        content[0].size(0), content[2].size(0), paths[2].string());
+}
+
+void update_with_file(Sha256& digest, const Tensor& values) {
+  digest.update(idx_header(values.shape()));
+  digest.update(std::as_bytes(values.values<std::uint8_t>()));
+}
+
+}  // namespace
+
+Content read_content(const FilePaths& paths, std::int64_t classes, const FileProgress& progress) {
+  Content content;
+  for (int i = 0; i < 4; ++i) {
+    content[i] = read_idx(paths[i], [&](std::int64_t done, std::int64_t total) {
+      if (progress) progress(paths[i].filename().string(), done, total);
+    });
+    if (i % 2 == 0)
+      check_images(content[i], paths[i]);
+    else
+      check_labels(content[i], classes, paths[i]);
+  }
+  check_counts(content, paths);
+  return content;
+}
+
+std::string file_checksum(const Tensor& values) {
+  Sha256 digest;
+  update_with_file(digest, values);
+  return digest.hex();
+}
+
+std::string content_digest(const Content& content) {
+  Sha256 digest;
+  for (const Tensor& values : content) update_with_file(digest, values);
+  return digest.hex();
+}
+
+Tensor as_images(const Tensor& values) {
+  if (values.rank() == 4) return values;
+  return values.view({values.size(0), values.size(1), values.size(2), 1});
+}
+
+ChannelStatistics channel_statistics(const Tensor& images) {
+  const std::int64_t channels = images.size(3);
+  // A histogram per channel first: a pass without multiplications.
+  std::vector<std::array<std::int64_t, 256>> histograms(static_cast<std::size_t>(channels));
+  std::int64_t channel = 0;
+  for (const std::uint8_t value : images.values<std::uint8_t>()) {
+    ++histograms[channel][value];
+    if (++channel == channels) channel = 0;
+  }
+  ChannelStatistics statistics;
+  const double pixels = static_cast<double>(images.elements() / channels);
+  for (const auto& histogram : histograms) {
+    std::int64_t sum = 0;
+    std::int64_t squares = 0;
+    for (std::int64_t value = 0; value < 256; ++value) {
+      sum += histogram[value] * value;
+      squares += histogram[value] * value * value;
+    }
+    const double mean = static_cast<double>(sum) / pixels;
+    const double variance = static_cast<double>(squares) / pixels - mean * mean;
+    statistics.mean.push_back(static_cast<float>(mean / 255));
+    statistics.deviation.push_back(static_cast<float>(std::sqrt(std::max(variance, 0.0)) / 255));
+  }
+  return statistics;
+}
+
+std::vector<std::int64_t> count_labels(const Tensor& labels, std::int64_t classes) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  for (const std::uint8_t label : labels.values<std::uint8_t>()) ++counts[label];
+  return counts;
+}
+
+}  // namespace lockring::data
