@@ -36,7 +36,7 @@ int class_of(std::int64_t bytes) {
   return 4 + 4 * exponent + quarter;
 }
 
-std::int64_t bytes_of(int size_class) {
+constexpr std::int64_t bytes_of(int size_class) {
   if (size_class < 4) return kSmallest * (size_class + 1);
   const int exponent = (size_class - 4) / 4;
   return kSmallest * ((std::int64_t{5} + (size_class - 4) % 4) << exponent);
@@ -74,10 +74,14 @@ SharedPool& shared_pool() {
   return *pool;
 }
 
+// Set when the thread's pool is destroyed: what other destructors free after that goes to the shared pool.
+constinit thread_local bool thread_pool_gone = false;
+
 struct ThreadPool {
   std::array<FreeList, kClasses> lists;
 
   ~ThreadPool() {
+    thread_pool_gone = true;
     SharedPool& shared = shared_pool();
     const std::lock_guard lock(shared.mutex);
     for (int i = 0; i < kClasses; ++i)
@@ -107,9 +111,10 @@ void* take_shared(int size_class) {
 }  // namespace
 
 void* allocate(std::int64_t bytes) {
+  check(bytes <= bytes_of(kClasses - 1), ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
   const int size_class = class_of(bytes);
-  check(size_class < kClasses, ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
-  if (void* block = thread_pool.lists[size_class].pop()) return block;
+  if (!thread_pool_gone)
+    if (void* block = thread_pool.lists[size_class].pop()) return block;
   if (void* block = take_shared(size_class)) return block;
   return system_allocate(bytes_of(size_class));
 }
@@ -122,8 +127,10 @@ void deallocate(void* block, std::int64_t bytes) noexcept {
     std::free(block);
     return;
   }
-  FreeList& list = thread_pool.lists[size_class];
-  if (list.count < kKeptPerClass) return list.push(block);
+  if (!thread_pool_gone) {
+    FreeList& list = thread_pool.lists[size_class];
+    if (list.count < kKeptPerClass) return list.push(block);
+  }
   SharedPool& shared = shared_pool();
   const std::lock_guard lock(shared.mutex);
   shared.lists[size_class].push(block);

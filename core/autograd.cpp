@@ -47,13 +47,17 @@ class Tape {
   }
 
   void run(const Tensor& output, const Tensor& gradient) {
+    const NoGrad no_grad;
+    struct Reset {
+      Tape* tape;
+      ~Reset() { tape->reset(); }
+    } const reset_at_end{this};
     GradTarget(output.node()).add(gradient);
     for (std::size_t i = records_.size(); i > 0; --i) {
       Record& record = records_[i - 1];
       if (record.output->written) record.closure->run(record.output->grad, record.inputs);
       finish(record, static_cast<std::int64_t>(i - 1));
     }
-    reset();
   }
 
   void reset() {

@@ -17,6 +17,7 @@
 
 #include "core/tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -28,12 +29,12 @@ namespace lockring {
 
 // Where the gradient of one tensor gathers.
 struct GradNode {
-  Tensor grad;                       // undefined until something arrives, or memory that a leaf was bound to
-  bool written = false;              // grad holds a value
+  Tensor grad;           // undefined until something arrives, or memory that a leaf was bound to
+  bool written = false;  // grad holds a value
   bool leaf = false;
-  bool bound = false;                // leaf: grad is memory it was bound to, shared by intent
-  std::int64_t first_use = -1;       // leaf: index on the tape of the first op that read it
-  std::uint64_t generation = 0;      // leaf: the tape that first_use refers to
+  bool bound = false;            // leaf: grad is memory it was bound to, shared by intent
+  std::int64_t first_use = -1;   // leaf: index on the tape of the first op that read it
+  std::uint64_t generation = 0;  // leaf: the tape that first_use refers to
   Shape shape;
 };
 
@@ -109,7 +110,8 @@ class NoGrad {
 // Runs the tape backward from `loss` (one element), leaves the gradients in the leaves and empties the tape.
 // Throws Error{usage} if `loss` is not on this thread's tape.
 void backward(const Tensor& loss);
-// The same from any output, given the gradient that reaches it.
+// The same from any output, given the gradient that reaches it. Closures run with recording off; if one throws, the
+// tape is emptied and gradients are incomplete.
 void backward(const Tensor& output, const Tensor& gradient);
 // Empties this thread's tape without running it: after an error, or a forward that needs no gradient after all.
 void clear_tape();
@@ -117,7 +119,6 @@ void clear_tape();
 std::int64_t live_nodes();
 
 // Called on this thread during backward as soon as the gradient of a leaf is complete; empty for none.
-// The argument is the leaf's value.
 using GradientHook = std::function<void(const Tensor& gradient)>;
 void set_gradient_hook(GradientHook hook);
 
@@ -148,6 +149,7 @@ class ClosureOf final : public Closure {
 template <class F>
 void record(Tensor& output, std::initializer_list<const Tensor*> inputs, F f) {
   using Type = tape::ClosureOf<F>;
+  static_assert(alignof(Type) <= alignof(std::max_align_t), "the tape's memory is not aligned so far");
   auto* closure = new (tape::arena_allocate(sizeof(Type), alignof(Type))) Type(std::move(f));
   tape::append(output, {inputs.begin(), inputs.size()}, closure);
 }

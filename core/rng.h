@@ -24,7 +24,7 @@ class Rng {
   std::uint64_t below(std::uint64_t n);
   // Uniform in [0, 1), 24 bits.
   float uniform();
-  // Uniform in [low, high).
+  // Uniform from `low` to `high`, which rounding can reach.
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   // Standard normal (Box-Muller).
   float normal();

@@ -8,6 +8,9 @@
 namespace lockring {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  // More than any address space holds; the number of bytes could overflow.
+  check(shape.elements() < std::int64_t{1} << 48, ErrorCode::device,
+        "out of memory: a tensor of shape {} was asked for", to_string(shape));
   return view_of(Storage::allocate(shape.elements() * size_of(dtype), device), 0, shape, dtype);
 }
 

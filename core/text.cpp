@@ -1,26 +1,25 @@
 #include "core/text.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 namespace lockring {
 namespace {
 
-// Levenshtein's distance.
+// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment distance).
 std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replace = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
+  std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      std::size_t& fewest = table[i][j] = std::max(i, j);
+      if (i == 0 || j == 0) continue;
+      const std::size_t replace = table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      fewest = std::min({replace, table[i - 1][j] + 1, table[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        fewest = std::min(fewest, table[i - 2][j - 2] + 1);
     }
   }
-  return row.back();
+  return table.back().back();
 }
 
 }  // namespace
@@ -45,9 +44,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 
 std::string joined(std::span<const std::string> words, std::string_view separator) {
   std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += separator;
+    text += words[i];
   }
   return text;
 }
