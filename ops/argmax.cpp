@@ -1,0 +1,34 @@
+#include "ops/argmax.h"
+
+#include "ops/argmax_kernel.h"
+
+namespace lockring::ops {
+namespace {
+
+constexpr Kernel<ArgmaxFn> kArgmax{"argmax", kernels::cpu::argmax, LOCKRING_CUDA_KERNEL(kernels::cuda::argmax)};
+constexpr Kernel<CountCorrectFn> kCountCorrect{"count_correct", kernels::cpu::count_correct,
+                                               LOCKRING_CUDA_KERNEL(kernels::cuda::count_correct)};
+
+void check_scores(const Tensor& scores) {
+  check(scores.rank() == 2 && scores.size(1) > 0, "argmax: scores are [n, channels], not {}",
+        to_string(scores.shape()));
+}
+
+}  // namespace
+
+Tensor argmax(const Tensor& scores) {
+  check_scores(scores);
+  Tensor index = Tensor::empty({scores.size(0)}, DType::i32, scores.device());
+  kArgmax.on(scores.device())(scores.data(), scores.size(0), scores.size(1), index.data<std::int32_t>());
+  return index;
+}
+
+std::int64_t count_correct(const Tensor& scores, const Tensor& labels) {
+  check_scores(scores);
+  check(labels.dtype() == DType::i32 && labels.shape() == Shape{scores.size(0)},
+        "count_correct: labels {} {} do not fit scores {}", name_of(labels.dtype()), to_string(labels.shape()),
+        to_string(scores.shape()));
+  return kCountCorrect.on(scores.device())(scores.data(), labels.data<std::int32_t>(), scores.size(0), scores.size(1));
+}
+
+}  // namespace lockring::ops

@@ -1,0 +1,79 @@
+#include "ops/cross_entropy.h"
+
+#include "core/autograd.h"
+#include "tests/support/device_test.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace lockring {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+using CrossEntropyTest = DeviceTest;
+LOCKRING_DEVICE_TESTS(CrossEntropyTest);
+
+Tensor labels_of(const std::vector<std::int32_t>& labels) {
+  return Tensor::from(std::span(labels), {static_cast<std::int64_t>(labels.size())});
+}
+
+TEST_P(CrossEntropyTest, SumsTheLossesOfTheBatch) {
+  const float log2 = std::log(2.0F);
+  const Tensor logits = tensor({0, log2, 0, 0}, {2, 2});  // probabilities 1/3, 2/3 and 1/2, 1/2
+  expect_values(ops::cross_entropy(logits, labels_of({0, 1})), {std::log(3.0F) + log2});
+  expect_values(ops::cross_entropy(logits, labels_of({1, 1})), {std::log(1.5F) + log2});
+}
+
+TEST_P(CrossEntropyTest, SmoothingMovesWeightToAllClasses) {
+  const Tensor logits = tensor({1, 2, 4}, {1, 3});
+  const double log_sum = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(4.0));
+  const double expected = log_sum - (0.7 * 4 + 0.1 * (1 + 2 + 4));
+  expect_values(ops::cross_entropy(logits, labels_of({2}), 0.3F), {static_cast<float>(expected)});
+}
+
+TEST_P(CrossEntropyTest, OfHugeLogitsIsSafe) {
+  const Tensor logits = tensor({3e38F, 0, 1e5F, 1e5F}, {2, 2});
+  expect_values(ops::cross_entropy(logits, labels_of({0, 0})), {std::log(2.0F)});
+  EXPECT_EQ(ops::cross_entropy(tensor({0, -kInfinity}, {1, 2}), labels_of({0})).item(), 0);
+  EXPECT_EQ(ops::cross_entropy(tensor({0, -kInfinity}, {1, 2}), labels_of({1})).item(), kInfinity);
+}
+
+TEST_P(CrossEntropyTest, NanInNanOut) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Tensor& logits : {tensor({0, nan, 0, 0}, {2, 2}), tensor({0, 0, nan, 0}, {2, 2})})
+    EXPECT_TRUE(std::isnan(ops::cross_entropy(logits, labels_of({0, 1})).item()));
+}
+
+TEST_P(CrossEntropyTest, GradientMatchesFiniteDifferences) {
+  const Tensor labels = labels_of({6, 0, 3});
+  for (const float smoothing : {0.0F, 0.1F})
+    check_gradients([&](auto x) { return ops::cross_entropy(x[0], labels, smoothing); }, {random({3, 7})});
+}
+
+TEST_P(CrossEntropyTest, OfOneClassOrNoRowsIsZero) {
+  EXPECT_EQ(ops::cross_entropy(tensor({5}, {1, 1}), labels_of({0}), 0.1F).item(), 0);
+  const Leaf logits(random({0, 3}));
+  const Tensor loss = ops::cross_entropy(logits.tensor(), labels_of({}));
+  EXPECT_EQ(loss.item(), 0);
+  backward(loss);
+  EXPECT_EQ(logits.grad().shape(), Shape({0, 3}));
+}
+
+TEST_P(CrossEntropyTest, RefusesBadLabelsAndShapes) {
+  const Tensor logits = random({2, 3});
+  expect_error(ErrorCode::data, "row 1 is not in [0, 3)", [&] { ops::cross_entropy(logits, labels_of({0, 3})); });
+  expect_error(ErrorCode::data, "row 0", [&] { ops::cross_entropy(logits, labels_of({-1, 0})); });
+  expect_error(ErrorCode::usage, "labels I32 [1]", [&] { ops::cross_entropy(logits, labels_of({0})); });
+  expect_error(ErrorCode::usage, "labels F32 [2]", [&] { ops::cross_entropy(logits, tensor({0, 1}, {2})); });
+  expect_error(ErrorCode::usage, "smoothing 1", [&] { ops::cross_entropy(logits, labels_of({0, 1}), 1); });
+}
+
+}  // namespace
+}  // namespace lockring
