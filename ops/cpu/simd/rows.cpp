@@ -7,9 +7,12 @@ void bias_activation(float* y, std::int64_t rows, std::int64_t channels, const f
   const float floor = activation == Activation::relu ? 0.0F : -__builtin_inff();
   for (std::int64_t row = 0; row < rows; ++row, y += channels) {
     if (bias == nullptr) {
-      for (std::int64_t c = 0; c < channels; ++c) y[c] = max(y[c], floor);
+      for (std::int64_t c = 0; c < channels; ++c) y[c] = y[c] < floor ? floor : y[c];
     } else {
-      for (std::int64_t c = 0; c < channels; ++c) y[c] = max(y[c] + bias[c], floor);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float value = y[c] + bias[c];
+        y[c] = value < floor ? floor : value;  // NaN passes
+      }
     }
   }
 }

@@ -1,0 +1,72 @@
+#include "ops/conv2d.h"
+
+#include "core/autograd.h"
+#include "core/error.h"
+#include "ops/conv2d_kernel.h"
+#include "ops/count.h"
+#include "ops/pack_weights.h"
+#include "ops/rows_kernel.h"
+
+namespace lockring::ops {
+
+ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride,
+                     std::int64_t padding) {
+  check(x.rank() == 4 && w.rank() == 4 && x.size(3) == w.size(3), "{}: x {} does not fit weights {}", op,
+        to_string(x.shape()), to_string(w.shape()));
+  check(!b.defined() || b.shape() == Shape{w.size(0)}, "{}: bias {} does not fit weights {}", op, to_string(b.shape()),
+        to_string(w.shape()));
+  check(stride > 0 && padding >= 0, "{}: stride {} and padding {} are not possible", op, stride, padding);
+  check(w.size(1) > 0 && w.size(2) > 0 && w.size(1) <= x.size(1) + 2 * padding && w.size(2) <= x.size(2) + 2 * padding,
+        "{}: a kernel of {} x {} does not fit into x {} with padding {}", op, w.size(1), w.size(2),
+        to_string(x.shape()), padding);
+  ConvShape s{};
+  s.n = x.size(0);
+  s.h = x.size(1);
+  s.w = x.size(2);
+  s.in = x.size(3);
+  s.out = w.size(0);
+  s.kh = w.size(1);
+  s.kw = w.size(2);
+  s.stride = stride;
+  s.padding = padding;
+  s.oh = (s.h + 2 * padding - s.kh) / stride + 1;
+  s.ow = (s.w + 2 * padding - s.kw) / stride + 1;
+  return s;
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options, const Tensor& packed) {
+  const ConvShape shape = conv_shape("conv2d", x, w, b, options.stride, options.padding);
+  Tensor weights = packed;
+  if (!weights.defined()) pack_weights(w, weights);
+  Tensor y = Tensor::empty({shape.n, shape.oh, shape.ow, shape.out}, DType::f32, x.device());
+  kConv2dForward.on(x.device())(shape, x.data(), weights.data(), b.data(), options.activation, y.data());
+  count_multiply_adds(shape.n * shape.oh * shape.ow * shape.out * shape.patch());
+
+  if (needs_gradient(x, w, b)) {
+    const Tensor result = options.activation == Activation::relu ? y.detach() : Tensor();
+    record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), result](const Tensor& dy, GradTargets to) {
+      Tensor dz = dy;
+      if (result.defined()) {
+        dz = Tensor::empty(dy.shape(), DType::f32, dy.device());
+        kReluGradient.on(dy.device())(result.data(), dy.data(), dy.elements(), dz.data());
+      }
+      const float* gradient = std::as_const(dz).data();
+      if (to[0].wanted()) {
+        Tensor dx = Tensor::empty(x.shape(), DType::f32, x.device());
+        kConv2dInputGradient.on(x.device())(shape, gradient, w.data(), dx.data());
+        to[0].add(std::move(dx));
+      }
+      if (to[1].wanted()) {
+        auto [dw, accumulate] = to[1].slot();
+        kConv2dWeightGradient.on(x.device())(shape, x.data(), gradient, accumulate, dw.data());
+      }
+      if (to[2].wanted()) {
+        auto [db, accumulate] = to[2].slot();
+        kSumRows.on(x.device())(gradient, shape.n * shape.oh * shape.ow, shape.out, accumulate, db.data());
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace lockring::ops

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "ops/activation.h"
+#include "ops/kernel.h"
+
+#include <cstdint>
+
+namespace lockring {
+
+// oh and ow may be less than the whole result: then its first rows and columns.
+struct ConvShape {
+  std::int64_t n, h, w, in;
+  std::int64_t oh, ow, out;
+  std::int64_t kh, kw, stride, padding;
+
+  std::int64_t taps() const { return kh * kw; }
+  std::int64_t patch() const { return kh * kw * in; }
+};
+
+// `packed` is [kh][kw][in][out]; `bias` may be null.
+using Conv2dForwardFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
+                             Activation activation, float* y);
+// `w` is OHWI. Overwrites dx.
+using Conv2dInputGradientFn = void(const ConvShape& shape, const float* dy, const float* w, float* dx);
+using Conv2dWeightGradientFn = void(const ConvShape& shape, const float* x, const float* dy, bool accumulate,
+                                    float* dw);
+
+LOCKRING_DECLARE_KERNEL(Conv2dForwardFn, conv2d_forward)
+LOCKRING_DECLARE_KERNEL(Conv2dInputGradientFn, conv2d_input_gradient)
+LOCKRING_DECLARE_KERNEL(Conv2dWeightGradientFn, conv2d_weight_gradient)
+
+constexpr Kernel<Conv2dForwardFn> kConv2dForward{"conv2d", kernels::cpu::conv2d_forward,
+                                                 LOCKRING_CUDA_KERNEL(kernels::cuda::conv2d_forward)};
+constexpr Kernel<Conv2dInputGradientFn> kConv2dInputGradient{
+    "conv2d", kernels::cpu::conv2d_input_gradient, LOCKRING_CUDA_KERNEL(kernels::cuda::conv2d_input_gradient)};
+constexpr Kernel<Conv2dWeightGradientFn> kConv2dWeightGradient{
+    "conv2d", kernels::cpu::conv2d_weight_gradient, LOCKRING_CUDA_KERNEL(kernels::cuda::conv2d_weight_gradient)};
+
+// Checks x [n][h][w][in], w OHWI and b against each other and gives the whole convolution's sizes.
+// Throws Error{usage}, naming `op`.
+class Tensor;
+namespace ops {
+ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride,
+                     std::int64_t padding);
+}
+
+}  // namespace lockring

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "ops/conv2d_kernel.h"
+#include "ops/kernel.h"
+
+#include <cstdint>
+
+namespace lockring {
+
+// In the kernels below the shape's oh and ow are those of the pooled part of the convolution: even.
+// `source` says for each pooled value which of its four places it came from, row by row, or kNoSource if it is zero.
+constexpr std::uint8_t kNoSource = 4;
+
+using ConvReluPoolForwardFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
+                                   float* y, std::uint8_t* source);
+// What is wanted; the others are null. dx is overwritten, dw and db are added to if their flag says so.
+struct ConvReluPoolGradients {
+  float* dx = nullptr;
+  float* dw = nullptr;
+  float* db = nullptr;
+  bool accumulate_w = false;
+  bool accumulate_b = false;
+};
+using ConvReluPoolBackwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* dy,
+                                    const std::uint8_t* source, const ConvReluPoolGradients& to);
+
+LOCKRING_DECLARE_KERNEL(ConvReluPoolForwardFn, conv_relu_pool_forward)
+LOCKRING_DECLARE_KERNEL(ConvReluPoolBackwardFn, conv_relu_pool_backward)
+
+// The loops of the CPU form.
+
+// z [2*rows][2*columns][channels] -> y, source [rows][columns][channels].
+using BiasReluPoolFn = void(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels,
+                            const float* bias, float* y, std::uint8_t* source);
+// dy, source [rows][columns][channels] -> dz [2*rows][2*columns][channels], all of it written.
+using UnpoolFn = void(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns,
+                      std::int64_t channels, float* dz);
+// sums[channel] (+)= sum over the rows of dy where it has a source.
+using SumSourcesFn = void(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t channels,
+                          bool accumulate, float* sums);
+// A 3 x 3 convolution of one channel in registers, for `out` a multiple of kDirectChannels. No padding.
+constexpr std::int64_t kDirectChannels = 16;
+using DirectConvReluPoolFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
+                                  float* y, std::uint8_t* source);
+// dw is written as [9][out], that is, packed.
+using DirectConvReluPoolGradientFn = void(const ConvShape& shape, const float* x, const float* dy,
+                                          const std::uint8_t* source, float* packed_dw);
+
+LOCKRING_DECLARE_SIMD_KERNEL(BiasReluPoolFn, bias_relu_pool)
+LOCKRING_DECLARE_SIMD_KERNEL(UnpoolFn, unpool)
+LOCKRING_DECLARE_SIMD_KERNEL(SumSourcesFn, sum_sources)
+LOCKRING_DECLARE_SIMD_KERNEL(DirectConvReluPoolFn, direct_conv_relu_pool)
+LOCKRING_DECLARE_SIMD_KERNEL(DirectConvReluPoolGradientFn, direct_conv_relu_pool_gradient)
+
+}  // namespace lockring

@@ -1,0 +1,148 @@
+#include "ops/conv_relu_pool_kernel.h"
+
+#include "ops/cpu/simd/vector.h"
+
+namespace lockring::kernels::cpu::LOCKRING_ISA {
+namespace {
+
+// The largest of four, where it came from, and then bias and ReLU. NaN is the largest of all and passes.
+LOCKRING_INLINE void pool(const Vector* places, Vector bias, float* y, std::uint8_t* source) {
+  Vector best = places[0];
+  Integers from = {};
+  for (int i = 1; i < 4; ++i) {
+    const Integers better = (places[i] > best) | (places[i] != places[i]);
+    best = better ? places[i] : best;
+    from = better ? Integers{} + i : from;
+  }
+  best += bias;
+  const Integers cut = best <= Vector{};
+  store(y, cut ? Vector{} : best);
+  store_bytes(source, cut ? Integers{} + kNoSource : from);
+}
+
+LOCKRING_INLINE void pool_one(const float* const* places, float bias, float* y, std::uint8_t* source) {
+  float best = *places[0];
+  std::uint8_t from = 0;
+  for (std::uint8_t i = 1; i < 4; ++i) {
+    if (*places[i] > best || *places[i] != *places[i]) {
+      best = *places[i];
+      from = i;
+    }
+  }
+  best += bias;
+  *y = best <= 0 ? 0 : best;
+  *source = best <= 0 ? kNoSource : from;
+}
+
+}  // namespace
+
+void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels, const float* bias,
+                    float* y, std::uint8_t* source) {
+  const std::int64_t stride = 2 * columns * channels;
+  const std::int64_t whole = channels / kLanes * kLanes;
+  for (std::int64_t place = 0; place < rows * columns; ++place) {
+    const float* first = z + place / columns * 2 * stride + place % columns * 2 * channels;
+    const float* corners[4] = {first, first + channels, first + stride, first + stride + channels};
+    for (std::int64_t c = 0; c < whole; c += kLanes) {
+      const Vector places[4] = {load(corners[0] + c), load(corners[1] + c), load(corners[2] + c), load(corners[3] + c)};
+      pool(places, load(bias + c), y + place * channels + c, source + place * channels + c);
+    }
+    for (std::int64_t c = whole; c < channels; ++c) {
+      const float* places[4] = {corners[0] + c, corners[1] + c, corners[2] + c, corners[3] + c};
+      pool_one(places, bias[c], y + place * channels + c, source + place * channels + c);
+    }
+  }
+}
+
+void unpool(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns, std::int64_t channels,
+            float* dz) {
+  const std::int64_t stride = 2 * columns * channels;
+  const std::int64_t whole = channels / kLanes * kLanes;
+  for (std::int64_t place = 0; place < rows * columns; ++place) {
+    float* first = dz + place / columns * 2 * stride + place % columns * 2 * channels;
+    float* corners[4] = {first, first + channels, first + stride, first + stride + channels};
+    const float* gradient = dy + place * channels;
+    const std::uint8_t* from = source + place * channels;
+    for (std::int64_t c = 0; c < whole; c += kLanes) {
+      const Vector value = load(gradient + c);
+      const Integers index = load_bytes(from + c);
+      for (int i = 0; i < 4; ++i) store(corners[i] + c, index == i ? value : Vector{});
+    }
+    for (std::int64_t c = whole; c < channels; ++c)
+      for (int i = 0; i < 4; ++i) corners[i][c] = from[c] == i ? gradient[c] : 0.0F;
+  }
+}
+
+void sum_sources(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t channels, bool accumulate,
+                 float* sums) {
+  const std::int64_t whole = channels / kLanes * kLanes;
+  for (std::int64_t c = 0; c < whole; c += kLanes) {
+    Vector sum = {};
+    for (std::int64_t row = 0; row < rows; ++row)
+      sum += load_bytes(source + row * channels + c) < kNoSource ? load(dy + row * channels + c) : Vector{};
+    store(sums + c, accumulate ? load(sums + c) + sum : sum);
+  }
+  for (std::int64_t c = whole; c < channels; ++c) {
+    float sum = 0;
+    for (std::int64_t row = 0; row < rows; ++row)
+      sum += source[row * channels + c] < kNoSource ? dy[row * channels + c] : 0.0F;
+    sums[c] = accumulate ? sums[c] + sum : sum;
+  }
+}
+
+namespace {
+
+// The four results of one pooled place, for one register of channels: `input` is its corner of the image.
+LOCKRING_INLINE void direct_place(const float* input, std::int64_t width, const Vector* weights, Vector* places) {
+  for (int i = 0; i < 4; ++i) places[i] = Vector{};
+#pragma GCC unroll 9
+  for (int tap = 0; tap < 9; ++tap)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      places[i] = fma(broadcast(input[(tap / 3 + i / 2) * width + tap % 3 + i % 2]), weights[tap], places[i]);
+}
+
+}  // namespace
+
+void direct_conv_relu_pool(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y,
+                           std::uint8_t* source) {
+  const std::int64_t rows = s.oh / 2;
+  const std::int64_t columns = s.ow / 2;
+  for (std::int64_t n = 0; n < s.n; ++n)
+    for (std::int64_t c = 0; c < s.out; c += kLanes) {
+      Vector weights[9];
+      for (int tap = 0; tap < 9; ++tap) weights[tap] = load(packed + tap * s.out + c);
+      const Vector shift = load(bias + c);
+      for (std::int64_t place = 0; place < rows * columns; ++place) {
+        const std::int64_t to = (n * rows * columns + place) * s.out + c;
+        Vector places[4];
+        direct_place(x + (n * s.h + place / columns * 2) * s.w + place % columns * 2, s.w, weights, places);
+        pool(places, shift, y + to, source + to);
+      }
+    }
+}
+
+void direct_conv_relu_pool_gradient(const ConvShape& s, const float* x, const float* dy, const std::uint8_t* source,
+                                    float* packed_dw) {
+  const std::int64_t rows = s.oh / 2;
+  const std::int64_t columns = s.ow / 2;
+  for (std::int64_t c = 0; c < s.out; c += kLanes) {
+    Vector sums[9] = {};
+    for (std::int64_t place = 0; place < s.n * rows * columns; ++place) {
+      const std::int64_t row = place / columns;
+      const float* input = x + (row / rows * s.h + row % rows * 2) * s.w + place % columns * 2;
+      const Vector value = load(dy + place * s.out + c);
+      const Integers index = load_bytes(source + place * s.out + c);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        const Vector here = index == i ? value : Vector{};
+#pragma GCC unroll 9
+        for (int tap = 0; tap < 9; ++tap)
+          sums[tap] = fma(broadcast(input[(tap / 3 + i / 2) * s.w + tap % 3 + i % 2]), here, sums[tap]);
+      }
+    }
+    for (int tap = 0; tap < 9; ++tap) store(packed_dw + tap * s.out + c, sums[tap]);
+  }
+}
+
+}  // namespace lockring::kernels::cpu::LOCKRING_ISA
