@@ -122,9 +122,10 @@ TEST(Tape, ASteadyStepAllocatesNothing) {
   const AllocationCounter counter;
   one_step(x, gradient);
   EXPECT_EQ(counter.count(), 0);
-#ifndef __SANITIZE_ADDRESS__
-  EXPECT_EQ(allocator_stats().system_allocations, system_before);
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the allocator keeps nothing under the address sanitizer";
 #endif
+  EXPECT_EQ(allocator_stats().system_allocations, system_before);
 }
 
 TEST(TapeThreads, EachThreadSeesItsOwn) {

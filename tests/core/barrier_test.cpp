@@ -76,7 +76,7 @@ TEST(Barrier, AbortDuringRoundsReleasesEveryone) {
     std::atomic<int> left{0};
     on_threads(4, [&](int id) {
       if (id == 3) {
-        for (int spin = 0; spin < trial * 50; ++spin) std::atomic_thread_fence(std::memory_order_seq_cst);
+        for (volatile int spin = 0; spin < trial * 50;) spin = spin + 1;
         barrier.abort();
         return;
       }
