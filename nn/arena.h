@@ -65,4 +65,10 @@ class Arena {
   Tensor buffer_;
 };
 
+// An arena of training state ("momentum"), as checkpoints name it.
+struct NamedArena {
+  std::string name;
+  Arena arena;
+};
+
 }  // namespace lockring::nn

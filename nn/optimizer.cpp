@@ -1,0 +1,137 @@
+#include "nn/optimizer.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "ops/optimizer_kernel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace lockring::nn {
+namespace {
+
+constexpr float kStatisticRate = 0.1F;
+// Elements updated at once, so that the average finds the new parameters in the cache.
+constexpr std::int64_t kBlock = 8192;
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerOptions& options, const Arena& parameters)
+      : Optimizer(options, parameters), velocity_(options.momentum > 0 ? add_state("momentum") : nullptr) {}
+
+ private:
+  void move(float* parameters, std::int64_t begin, std::int64_t end, double weight_decay,
+            const Update& update) const override {
+    const SgdRule rule{.gradient_scale = static_cast<float>(update.gradient_scale),
+                       .learning_rate = static_cast<float>(update.learning_rate),
+                       .momentum = static_cast<float>(options().momentum),
+                       .weight_decay = static_cast<float>(weight_decay),
+                       .nesterov = options().nesterov};
+    kSgd.on(device())(rule, end - begin, update.gradient + begin, velocity_ == nullptr ? nullptr : velocity_ + begin,
+                      parameters + begin);
+  }
+
+  float* velocity_;
+};
+
+class Adam final : public Optimizer {
+ public:
+  Adam(const OptimizerOptions& options, const Arena& parameters)
+      : Optimizer(options, parameters),
+        decoupled_(options.name == "adamw"),
+        m_(add_state("adam_m")),
+        v_(add_state("adam_v")) {}
+
+ private:
+  void move(float* parameters, std::int64_t begin, std::int64_t end, double weight_decay,
+            const Update& update) const override {
+    const OptimizerOptions& o = options();
+    const auto step = static_cast<double>(update.step);
+    const AdamRule rule{
+        .gradient_scale = static_cast<float>(update.gradient_scale),
+        .weight_decay = static_cast<float>(decoupled_ ? 0 : weight_decay),
+        .keep = static_cast<float>(decoupled_ ? 1 - update.learning_rate * weight_decay : 1),
+        .rate1 = static_cast<float>(1 - o.beta1),
+        .beta2 = static_cast<float>(o.beta2),
+        .rate2 = static_cast<float>(1 - o.beta2),
+        .root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step))),
+        .step_size = static_cast<float>(update.learning_rate / (1 - std::pow(o.beta1, step))),
+        .epsilon = static_cast<float>(o.epsilon),
+    };
+    kAdam.on(device())(rule, end - begin, update.gradient + begin, m_ + begin, v_ + begin, parameters + begin);
+  }
+
+  bool decoupled_;
+  float* m_;
+  float* v_;
+};
+
+void check_options(const OptimizerOptions& o) {
+  const auto in_unit = [](double value) { return value >= 0 && value < 1; };
+  check(in_unit(o.momentum), "momentum must be in [0, 1), not {}", o.momentum);
+  check(!o.nesterov || o.momentum > 0, "nesterov needs a momentum above 0");
+  check(in_unit(o.beta1) && in_unit(o.beta2), "beta1 and beta2 must be in [0, 1), not {} and {}", o.beta1, o.beta2);
+  check(static_cast<float>(o.epsilon) > 0, "epsilon must be above 0, not {}", o.epsilon);
+  check(o.weight_decay >= 0 && std::isfinite(o.weight_decay), "weight decay must be at least 0, not {}",
+        o.weight_decay);
+  check(in_unit(o.ema_decay), "the decay of the averaged parameters must be in [0, 1), not {}", o.ema_decay);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(OptimizerOptions options, const Arena& parameters)
+    : options_(std::move(options)), layout_(parameters.shared_layout()), device_(parameters.buffer().device()) {
+  if (options_.ema_decay == 0) return;
+  add_state("ema");
+  ema_ = state_.back().arena;
+  std::ranges::copy(parameters.buffer().values(), ema_.buffer().values().begin());
+}
+
+float* Optimizer::add_state(std::string name) {
+  state_.push_back({std::move(name), Arena(layout_)});
+  return state_.back().arena.buffer().data();
+}
+
+void Optimizer::update(float* parameters, const Update& update) const {
+  assert(update.begin % 16 == 0 && update.end % 16 == 0 && update.end <= layout_->elements());
+  const std::vector<Segment>& segments = layout_->segments();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    // With its padding: gradients, parameters and state are zero there and stay so.
+    const std::int64_t segment_end = i + 1 < segments.size() ? segments[i + 1].offset : layout_->elements();
+    const std::int64_t end = std::min(segment_end, update.end);
+    for (std::int64_t b = std::max(segments[i].offset, update.begin); b < end; b += kBlock) {
+      const std::int64_t e = std::min(b + kBlock, end);
+      if (segments[i].kind == ParameterKind::statistic) {
+        kMovingAverage.on(device_)(e - b, update.gradient + b, static_cast<float>(update.statistic_scale),
+                                   kStatisticRate, parameters + b);
+      } else {
+        move(parameters, b, e, segments[i].kind == ParameterKind::weight ? options_.weight_decay : 0, update);
+      }
+      if (ema_.defined()) update_ema(parameters, b, e, update.step);
+    }
+  }
+}
+
+void Optimizer::update_ema(const float* parameters, std::int64_t begin, std::int64_t end, std::int64_t step) const {
+  const auto t = static_cast<double>(step);
+  const double decay = std::min(options_.ema_decay, (1 + t) / (10 + t));
+  Tensor buffer = ema_.buffer();
+  kMovingAverage.on(device_)(end - begin, parameters + begin, 1, static_cast<float>(1 - decay), buffer.data() + begin);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& parameters) {
+  check(std::ranges::count(optimizer_names(), options.name) == 1, "there is no optimizer '{}'{}; there are {}",
+        options.name, did_you_mean(options.name, optimizer_names()), joined(optimizer_names()));
+  check_options(options);
+  if (options.name == "sgd") return std::make_unique<Sgd>(options, parameters);
+  return std::make_unique<Adam>(options, parameters);
+}
+
+const std::vector<std::string>& optimizer_names() {
+  static const std::vector<std::string> names{"sgd", "adam", "adamw"};
+  return names;
+}
+
+}  // namespace lockring::nn

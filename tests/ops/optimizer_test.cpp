@@ -1,0 +1,55 @@
+#include "ops/optimizer_kernel.h"
+
+#include "tests/support/tensors.h"
+
+#include <gtest/gtest.h>
+
+namespace lockring {
+namespace {
+
+// The buffers of a parameter range of odd length: gradient, two of state, parameters.
+struct Buffers {
+  Tensor gradient = random_tensor({1003}, 1);
+  Tensor first = random_tensor({1003}, 2);
+  Tensor second = random_tensor({1003}, 3, 0, 1);
+  Tensor parameters = random_tensor({1003}, 4);
+};
+
+template <class Function>
+struct Builds {
+  Function* baseline;
+  Function* avx512;
+
+  // Runs `use` with each build's function on buffers of the same content, and compares what it leaves.
+  template <class Use>
+  void expect_same(const Use& use) const {
+    Buffers expected;
+    Buffers actual;
+    use(baseline, expected);
+    use(avx512, actual);
+    expect_same_bits(actual.first, expected.first);
+    expect_same_bits(actual.second, expected.second);
+    expect_same_bits(actual.parameters, expected.parameters);
+    EXPECT_NE(expected.parameters.data()[1002], Buffers().parameters.data()[1002]);
+  }
+};
+
+TEST(OptimizerKernels, BitsDoNotDependOnTheInstructionSet) {
+  if (active_isa() != Isa::avx512) GTEST_SKIP() << "this processor has no AVX-512";
+  for (const bool nesterov : {false, true}) {
+    const SgdRule rule{0.3F, 0.01F, 0.9F, 0.1F, nesterov};
+    Builds<SgdFn>{LOCKRING_SIMD_KERNELS(sgd)}.expect_same([&](SgdFn* sgd, Buffers& b) {
+      sgd(rule, 1003, b.gradient.data(), b.first.data(), b.parameters.data());
+      sgd(rule, 1003, b.gradient.data(), nullptr, b.parameters.data());
+    });
+  }
+  const AdamRule rule{0.3F, 0.1F, 0.99F, 0.1F, 0.999F, 0.001F, 3, 0.02F, 1e-8F};
+  Builds<AdamFn>{LOCKRING_SIMD_KERNELS(adam)}.expect_same([&](AdamFn* adam, Buffers& b) {
+    adam(rule, 1003, b.gradient.data(), b.first.data(), b.second.data(), b.parameters.data());
+  });
+  Builds<MovingAverageFn>{LOCKRING_SIMD_KERNELS(moving_average)}.expect_same(
+      [](MovingAverageFn* average, Buffers& b) { average(1003, b.gradient.data(), 0.7F, 0.1F, b.parameters.data()); });
+}
+
+}  // namespace
+}  // namespace lockring
