@@ -1,0 +1,61 @@
+#include "distributed/replica_team.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+
+namespace lockring::dist {
+namespace {
+
+// Ends the job of a replica that did not fail itself; never reaches the user.
+struct PeerFailed {};
+
+}  // namespace
+
+Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, int replica) {
+  const std::int64_t blocks = (elements + granularity - 1) / granularity;
+  const auto at = [&](std::int64_t i) { return std::min(blocks * i / replicas * granularity, elements); };
+  return {at(replica), at(replica + 1)};
+}
+
+ReplicaTeam::ReplicaTeam(int replicas) : replicas_(replicas), start_(replicas), finish_(replicas), meeting_(replicas) {
+  check(replicas > 0, "a team of {} replicas is not possible", replicas);
+  for (int replica = 1; replica < replicas; ++replica) threads_.emplace_back([this, replica] { work(replica); });
+}
+
+ReplicaTeam::~ReplicaTeam() {
+  job_ = nullptr;
+  if (start_.wait())
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void ReplicaTeam::run(const std::function<void(int)>& job) {
+  check(failure_ == nullptr, ErrorCode::device, "a replica has failed; the others cannot go on without it");
+  job_ = &job;
+  if (start_.wait()) perform(0);
+  if (finish_.wait() && failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+void ReplicaTeam::meet() {
+  if (!meeting_.wait()) throw PeerFailed{};
+}
+
+void ReplicaTeam::work(int replica) {
+  while (start_.wait() && job_ != nullptr) {
+    perform(replica);
+    if (!finish_.wait()) return;
+  }
+}
+
+void ReplicaTeam::perform(int replica) {
+  try {
+    (*job_)(replica);
+  } catch (const PeerFailed&) {
+  } catch (...) {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_ == nullptr) failure_ = std::current_exception();
+    meeting_.abort();
+  }
+}
+
+}  // namespace lockring::dist

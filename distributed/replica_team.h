@@ -1,0 +1,61 @@
+// The replicas of one process: threads that work in lockstep on memory they share (the mirrored group).
+//
+// Replica 0 is the thread that owns the team; the others are started once and sleep between jobs. In a job each replica
+// computes on its own part, and meets the others where one needs what the rest have written. After the meeting of a
+// step each replica reduces and updates its own slice of the one parameter arena; nothing is copied or sent.
+#pragma once
+
+#include "core/barrier.h"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace lockring::dist {
+
+// Elements [begin, end) of an arena.
+struct Slice {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  bool operator==(const Slice&) const = default;
+};
+
+// The part of an arena that a replica owns: multiples of `granularity` but for the last, as even as that allows.
+Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, int replica);
+
+class ReplicaTeam {
+ public:
+  // Throws Error{usage} for fewer than one replica.
+  explicit ReplicaTeam(int replicas);
+  ~ReplicaTeam();
+  ReplicaTeam(const ReplicaTeam&) = delete;
+  ReplicaTeam& operator=(const ReplicaTeam&) = delete;
+
+  int size() const { return replicas_; }
+
+  // Runs job(replica) on every replica's thread and returns when all are done. If one throws, those who meet are
+  // released, the first exception is rethrown here, and the team can run nothing more.
+  void run(const std::function<void(int replica)>& job);
+
+  // Within a job: returns when all replicas have come here. Throws, ending the job, if one has failed.
+  void meet();
+
+ private:
+  void work(int replica);
+  void perform(int replica);
+
+  const int replicas_;
+  Barrier start_;
+  Barrier finish_;
+  Barrier meeting_;
+  const std::function<void(int)>* job_ = nullptr;  // null tells the threads to end
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace lockring::dist
