@@ -35,6 +35,22 @@ int quota_cores() {
   return static_cast<int>(std::ceil(quota / period));
 }
 
+// From the kernel's list, "1024K" and the like; 0 if it has none. On virtual machines the C library, which asks the
+// processor, has been seen to give the level 3 cache of the whole host.
+long listed_cache_bytes(int level) {
+  for (int index = 0;; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::ifstream level_file(folder + "level");
+    std::ifstream type_file(folder + "type");
+    std::ifstream size_file(folder + "size");
+    int found_level = 0;
+    std::string type;
+    long kibibytes = 0;
+    if (!(level_file >> found_level) || !(type_file >> type) || !(size_file >> kibibytes)) return 0;
+    if (found_level == level && type != "Instruction") return kibibytes * 1024;
+  }
+}
+
 }  // namespace
 
 Isa active_isa() {
@@ -72,6 +88,7 @@ std::string cpu_name() {
 }
 
 long cache_bytes(int level) {
+  if (const long bytes = listed_cache_bytes(level); bytes > 0) return bytes;
   const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
   return level < 1 || level > 3 ? 0 : std::max(sysconf(names[level - 1]), 0L);
 }

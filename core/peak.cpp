@@ -121,7 +121,7 @@ double measure_fma_gflops(int threads) {
 
 double measure_memory_gbs(int threads) {
   constexpr std::size_t kLeast = std::size_t{64} << 20;
-  constexpr std::size_t kMost = std::size_t{512} << 20;
+  constexpr std::size_t kMost = std::size_t{256} << 20;
   constexpr int kRuns = 4;
   // Four times the last cache, as STREAM asks, within reason.
   const std::size_t bytes = std::clamp(static_cast<std::size_t>(cache_bytes(3)) * 4, kLeast, kMost);
