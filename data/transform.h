@@ -20,7 +20,9 @@
 
 namespace lockring::data {
 
-// Immutable; any number of threads may use one at once.
+struct Placement;
+
+// Immutable; any number of threads may use one at once. By default, that of the empty spec.
 class Transform {
  public:
   // `statistics` are for a normalize without numbers. Throws Error{usage} on an unknown name (suggesting the nearest),
@@ -32,7 +34,8 @@ class Transform {
   void fill_batch(const Split& split, std::span<const std::uint32_t> samples, std::uint64_t seed, std::int64_t epoch,
                   bool training, float* images, std::int32_t* labels) const;
 
-  // The deterministic part alone, for images that are not of a data set: u8 [n, h, w, c] to float32.
+  // The deterministic part alone, for images that are not of a data set: `count` pixels of interleaved channels to
+  // float32.
   void convert(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels, float* values) const;
 
   // Throws Error{usage} unless the transform suits images of this size.
@@ -41,15 +44,17 @@ class Transform {
   friend std::string to_string(const Transform& transform);
 
  private:
-  void set_scale();
+  void set_statistics(ChannelStatistics statistics);
+  bool random() const { return crop_ > 0 || flip_; }
+  void convert_placed(const std::uint8_t* pixels, const Shape& shape, const Placement& placement, float* values) const;
 
   bool normalize_ = false;
   ChannelStatistics statistics_;  // of normalize; one element stands for all channels
   std::int64_t crop_ = 0;
   bool flip_ = false;
   // A byte b becomes b * scale + shift, by channel.
-  std::vector<float> scale_;
-  std::vector<float> shift_;
+  std::vector<float> scale_{1.0f / 255.0f};
+  std::vector<float> shift_{0.0f};
 };
 
 // The canonical spec, with its numbers: parsing it gives the same transform to the bit.

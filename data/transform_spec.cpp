@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace lockring::data {
 namespace {
@@ -78,8 +79,7 @@ Transform Transform::parse(std::string_view spec, const ChannelStatistics& stati
     if (words[0] == "normalize") {
       check(!transform.normalize_, "transform '{}': normalize is given twice", spec);
       check_arguments(part, words, 0, 2);
-      transform.statistics_ = parse_statistics(part, words, statistics);
-      transform.normalize_ = true;
+      transform.set_statistics(parse_statistics(part, words, statistics));
     } else if (words[0] == "crop") {
       check(transform.crop_ == 0, "transform '{}': crop is given twice", spec);
       check_arguments(part, words, 1, 1);
@@ -95,16 +95,14 @@ Transform Transform::parse(std::string_view spec, const ChannelStatistics& stati
            did_you_mean(words[0], kNames));
     }
   }
-  transform.set_scale();
   return transform;
 }
 
-void Transform::set_scale() {
-  if (!normalize_) {
-    scale_ = {1.0f / 255.0f};
-    shift_ = {0.0f};
-    return;
-  }
+void Transform::set_statistics(ChannelStatistics statistics) {
+  statistics_ = std::move(statistics);
+  normalize_ = true;
+  scale_.clear();
+  shift_.clear();
   for (std::size_t i = 0; i < statistics_.mean.size(); ++i) {
     const double mean = statistics_.mean[i];
     const double deviation = statistics_.deviation[i];
