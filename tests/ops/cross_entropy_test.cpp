@@ -1,6 +1,8 @@
 #include "ops/cross_entropy.h"
 
 #include "core/autograd.h"
+#include "ops/cross_entropy_kernel.h"
+#include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_check.h"
@@ -73,6 +75,23 @@ TEST_P(CrossEntropyTest, RefusesBadLabelsAndShapes) {
   expect_error(ErrorCode::usage, "labels I32 [1]", [&] { ops::cross_entropy(logits, labels_of({0})); });
   expect_error(ErrorCode::usage, "labels F32 [2]", [&] { ops::cross_entropy(logits, tensor({0, 1}, {2})); });
   expect_error(ErrorCode::usage, "smoothing 1", [&] { ops::cross_entropy(logits, labels_of({0, 1}), 1); });
+}
+
+TEST(CrossEntropy, BitsDoNotDependOnTheInstructionSet) {
+  const Tensor logits = random_tensor({7, 10}, 1, -20, 20);
+  const Tensor labels = labels_of({0, 1, 2, 3, 4, 5, 9});
+  Tensor probabilities = Tensor::empty(logits.shape());
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(cross_entropy), [&](auto* cross_entropy) {
+    Tensor loss = Tensor::empty({1});
+    cross_entropy(logits.data(), labels.data<std::int32_t>(), 7, 10, 0.1F, probabilities.data(), loss.data());
+    return loss;
+  });
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(cross_entropy_gradient), [&](auto* gradient) {
+    Tensor dlogits = Tensor::empty(logits.shape());
+    const float dloss = 0.3F;
+    gradient(std::as_const(probabilities).data(), labels.data<std::int32_t>(), 7, 10, 0.1F, &dloss, dlogits.data());
+    return dlogits;
+  });
 }
 
 }  // namespace

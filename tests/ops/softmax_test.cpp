@@ -1,6 +1,7 @@
 #include "ops/softmax.h"
 
 #include "ops/softmax_kernel.h"
+#include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_check.h"
@@ -47,6 +48,21 @@ TEST_P(SoftmaxTest, OfOneChannelIsOneAndOfNoRowsEmpty) {
 TEST_P(SoftmaxTest, RefusesWhatIsNotRows) {
   expect_error(ErrorCode::usage, "[2]", [] { ops::softmax(random({2})); });
   expect_error(ErrorCode::usage, "[2, 0]", [] { ops::softmax(random({2, 0})); });
+}
+
+TEST(Softmax, BitsDoNotDependOnTheInstructionSet) {
+  const Tensor x = random_tensor({5, 77}, 1, -50, 50);
+  const Tensor dy = random_tensor({5, 77}, 2);
+  Tensor y = Tensor::empty(x.shape());
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(softmax), [&](auto* softmax) {
+    softmax(x.data(), 5, 77, y.data());
+    return y.clone();
+  });
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(softmax_gradient), [&](auto* gradient) {
+    Tensor dx = Tensor::empty(x.shape());
+    gradient(y.data(), dy.data(), 5, 77, dx.data());
+    return dx;
+  });
 }
 
 }  // namespace

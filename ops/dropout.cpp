@@ -1,0 +1,47 @@
+#include "ops/dropout.h"
+
+#include "core/autograd.h"
+#include "core/rng.h"
+#include "ops/dropout_kernel.h"
+
+namespace lockring::ops {
+namespace {
+
+constexpr Kernel<DropoutFn> kDropout{"dropout", LOCKRING_SIMD_KERNELS(dropout),
+                                     LOCKRING_CUDA_KERNEL(kernels::cuda::dropout)};
+
+struct Mask {
+  std::uint64_t key;
+  std::int64_t first_sample;
+  std::uint32_t threshold;
+  float scale;
+
+  Tensor apply(const Tensor& x) const {
+    Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
+    const std::int64_t rows = x.size(0);
+    const std::int64_t columns = rows == 0 ? 0 : x.elements() / rows;
+    kDropout.on(x.device())(x.data(), rows, columns, first_sample, key, threshold, scale, y.data());
+    return y;
+  }
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, float probability, const DropoutKey& key) {
+  check(probability >= 0 && probability < 1, "dropout: the probability {} is not in [0, 1)", probability);
+  check(x.rank() > 0, "dropout: a tensor of rank 0 has no rows");
+  if (probability == 0) return x;
+  Rng rng(key.seed, RngStream::dropout, static_cast<std::uint64_t>(key.step), key.layer);
+  const std::uint64_t low = rng.next_u32();
+  const std::uint64_t high = rng.next_u32();
+  const Mask mask{.key = high << 32 | low,
+                  .first_sample = key.first_sample,
+                  .threshold = static_cast<std::uint32_t>(double{probability} * 0x1p32),
+                  .scale = 1 / (1 - probability)};
+  Tensor y = mask.apply(x);
+
+  if (needs_gradient(x)) record(y, {&x}, [mask](const Tensor& dy, GradTargets to) { to[0].add(mask.apply(dy)); });
+  return y;
+}
+
+}  // namespace lockring::ops
