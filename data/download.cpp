@@ -111,12 +111,12 @@ bool download(Transfer& transfer, const fs::path& target) {
   Outcome outcome;
   for (int i = 0; i < kAttempts; ++i) {
     outcome = attempt(transfer);
-    if (outcome.code == CURLE_OK) {
+    // A part that the server cannot continue is no use. libcurl takes status 416 for success: nothing is left to get.
+    const bool bad_part = outcome.code == CURLE_RANGE_ERROR || outcome.status == kRangeNotSatisfiable;
+    if (outcome.code == CURLE_OK && !bad_part) {
       fs::rename(transfer.part, target);
       return true;
     }
-    // A part that the server cannot continue is no use.
-    const bool bad_part = outcome.code == CURLE_RANGE_ERROR || outcome.status == kRangeNotSatisfiable;
     if (bad_part || fs::file_size(transfer.part) == 0) fs::remove(transfer.part);
     if (outcome.status == kNotFound) return false;
     if (!bad_part && !worth_another_try(outcome.code)) break;
