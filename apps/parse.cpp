@@ -9,6 +9,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -96,16 +98,24 @@ class TomlConfig final : public CLI::Config {
     check(!entry.values.empty(), "{}:{}: '{}' is an empty array", file, entry.line, entry.key);
   }
 
+  // As a TOML value; empty if the option has none.
   static std::string value_text(const CLI::Option& option) {
-    if (option.count() == 0) {
-      if (!option.get_default_str().empty()) return toml_value(option.get_default_str());
-      return option.get_expected_min() == 0 ? "false" : "";
-    }
-    const std::vector<std::string> values = option.reduced_results();
-    if (option.get_items_expected_max() <= 1) return toml_value(values.back());
+    const bool list = option.get_items_expected_max() > 1;
+    std::vector<std::string> values = option.count() > 0 ? option.reduced_results() : default_values(option, list);
+    if (!list) return values.empty() ? "" : toml_value(values.back());
     std::string text;
     for (const std::string& value : values) text += (text.empty() ? "" : ", ") + toml_value(value);
-    return "[" + text + "]";
+    return text.empty() ? "" : "[" + text + "]";
+  }
+
+  static std::vector<std::string> default_values(const CLI::Option& option, bool list) {
+    const std::string text = option.get_default_str();
+    if (text.empty())
+      return option.get_expected_min() == 0 ? std::vector<std::string>{"false"} : std::vector<std::string>{};
+    if (!list) return {text};
+    // CLI11 writes lists as [a,b].
+    const std::string items = text.substr(1, text.size() - 2);
+    return items.empty() ? std::vector<std::string>{} : CLI::detail::split(items, ',');
   }
 
   const CLI::App& app_;
@@ -118,10 +128,19 @@ class Help final : public CLI::Formatter {
   Help() { column_width(34); }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
-    std::string text = option->get_type_name().empty() ? "" : " " + get_label(option->get_type_name());
+    const std::string type = type_text(option->get_type_name());
+    std::string text = type.empty() ? "" : " " + type;
     if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
     if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
     return text + (option->get_required() ? " (required)" : "");
+  }
+
+ private:
+  // Of "TEXT:sgd|adam" the words, of "INT:POSITIVE" the kind.
+  static std::string type_text(const std::string& type) {
+    const std::size_t colon = type.find(':');
+    if (colon == std::string::npos) return type;
+    return type.starts_with("TEXT:") ? type.substr(colon + 1) : type.substr(0, colon);
   }
 };
 
@@ -159,6 +178,25 @@ void check_no_extras(const CLI::App& app) {
   fail(ErrorCode::usage, "unknown option '{}'{}", name, did_you_mean(name, names));
 }
 
+// CLI11 takes the nearest integer for one that is out of range, and nan for a number in any range.
+void check_number(const std::string& name, const std::string& type, const std::string& text) {
+  errno = 0;
+  if (type.starts_with("INT")) {
+    std::strtoll(text.c_str(), nullptr, 0);
+  } else if (type.starts_with("UINT")) {
+    std::strtoull(text.c_str(), nullptr, 0);
+  } else if (type.starts_with("FLOAT")) {
+    if (!std::isfinite(std::strtod(text.c_str(), nullptr))) errno = ERANGE;
+  }
+  if (errno == ERANGE) fail(ErrorCode::usage, "{}: {} is out of range", name, text);
+}
+
+void check_numbers(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& text : option->results()) check_number(option->get_name(), option->get_type_name(), text);
+  }
+}
+
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -186,6 +224,7 @@ Action parse(const Command& command, std::vector<std::string> arguments) {
     fail(ErrorCode::usage, "{}; see 'lockring {} --help'", one_line(error.what()), command.name);
   }
   check_no_extras(*app);
+  check_numbers(*app);
   return [app, action = std::move(action)] { return action(); };
 }
 

@@ -1,0 +1,43 @@
+#include "apps/machine.h"
+#include "tests/apps/captured_run.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace lockring::app {
+namespace {
+
+TEST(Doctor, JsonHoldsTheMachine) {
+  const CapturedRun run = captured_run({"doctor", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json report = nlohmann::json::parse(run.out);
+  EXPECT_EQ(report["version"], version());
+  EXPECT_FALSE(report["cpu"].get<std::string>().empty());
+  EXPECT_GE(report["usable_cores"], 1);
+  EXPECT_GE(report["hardware_threads"], report["usable_cores"]);
+  EXPECT_GT(report["memory_bytes"]["total"], report["memory_bytes"]["available"]);
+  EXPECT_GT(report["peak_gflops"]["one_core"], 1);
+  EXPECT_GT(report["memory_gb_per_second"]["all_cores"], 0.1);
+  EXPECT_TRUE(report["optional"].contains("MPI"));
+  EXPECT_TRUE(report["libraries"].contains("zlib"));
+}
+
+TEST(Doctor, TextFitsOneScreen) {
+  const CapturedRun run = captured_run({"doctor"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_LE(std::count(run.out.begin(), run.out.end(), '\n'), 40);
+  for (const char* part : {"instruction set", "affinity mask", "GFLOP/s", "/dev/shm", "CUDA", "OpenSSL"}) {
+    EXPECT_NE(run.out.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(Machine, NumbersAsRanges) {
+  EXPECT_EQ(ranges_text({}), "");
+  EXPECT_EQ(ranges_text({3}), "3");
+  EXPECT_EQ(ranges_text({0, 1, 2, 3}), "0-3");
+  EXPECT_EQ(ranges_text({0, 1, 4, 8, 9}), "0-1,4,8-9");
+}
+
+}  // namespace
+}  // namespace lockring::app
