@@ -11,12 +11,16 @@ enum class DType : std::uint8_t { f32, u8, i32, i64, bf16, f16 };
 
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::u8: return 1;
+    case DType::u8:
+      return 1;
     case DType::bf16:
-    case DType::f16: return 2;
+    case DType::f16:
+      return 2;
     case DType::f32:
-    case DType::i32: return 4;
-    case DType::i64: return 8;
+    case DType::i32:
+      return 4;
+    case DType::i64:
+      return 8;
   }
   return 0;
 }
@@ -24,12 +28,18 @@ constexpr std::int64_t size_of(DType dtype) {
 // The name used in messages, and by safetensors in upper case: F32, U8, I32, I64, BF16, F16.
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "F32";
-    case DType::u8: return "U8";
-    case DType::i32: return "I32";
-    case DType::i64: return "I64";
-    case DType::bf16: return "BF16";
-    case DType::f16: return "F16";
+    case DType::f32:
+      return "F32";
+    case DType::u8:
+      return "U8";
+    case DType::i32:
+      return "I32";
+    case DType::i64:
+      return "I64";
+    case DType::bf16:
+      return "BF16";
+    case DType::f16:
+      return "F16";
   }
   return "?";
 }

@@ -41,13 +41,15 @@ template <class... Args>
 // Throws Error{code} unless `ok`.
 template <class... Args>
 void check(bool ok, ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) [[unlikely]] fail(code, format, std::forward<Args>(args)...);
+  if (!ok) [[unlikely]]
+    fail(code, format, std::forward<Args>(args)...);
 }
 
 // Throws Error{usage} unless `ok`: the form for wrong arguments, sizes and shapes.
 template <class... Args>
 void check(bool ok, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) [[unlikely]] fail(ErrorCode::usage, format, std::forward<Args>(args)...);
+  if (!ok) [[unlikely]]
+    fail(ErrorCode::usage, format, std::forward<Args>(args)...);
 }
 
 }  // namespace lockring
