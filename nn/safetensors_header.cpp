@@ -71,12 +71,6 @@ std::map<std::string, std::string> metadata_from(const Json& json) {
   return metadata;
 }
 
-std::optional<DType> dtype_named(const std::string& name) {
-  for (const DType dtype : {DType::f32, DType::u8, DType::i32, DType::i64, DType::bf16, DType::f16})
-    if (name == name_of(dtype)) return dtype;
-  return std::nullopt;
-}
-
 // The counts of a JSON list, or nothing if it is anything else.
 std::optional<std::vector<std::int64_t>> counts_from(const Json& json) {
   if (!json.is_array()) return std::nullopt;
@@ -132,6 +126,12 @@ void check_coverage(const std::vector<TensorEntry>& sorted, std::int64_t data_by
 }
 
 }  // namespace
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (const DType dtype : {DType::f32, DType::u8, DType::i32, DType::i64, DType::bf16, DType::f16})
+    if (name == name_of(dtype)) return dtype;
+  return std::nullopt;
+}
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
   const Json json = parse_json(text);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::vector<TensorEntry> tensors;  // in the order of their elements
 };
+
+// The type of this name ("F32"), if it is one of ours.
+std::optional<DType> dtype_named(std::string_view name);
 
 // The longest header that the format allows, in bytes.
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;

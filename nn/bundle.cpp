@@ -1,0 +1,119 @@
+#include "nn/bundle.h"
+
+#include "core/error.h"
+#include "core/files.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace lockring::nn {
+namespace {
+
+constexpr const char* kGoldenImage = "golden.image";
+constexpr const char* kGoldenLogits = "golden.logits";
+constexpr std::string_view kStatePrefix = "state.";
+constexpr std::string_view kTrainingPrefix = "training.";
+
+void append(std::vector<NamedTensor>& tensors, const std::string& prefix, const Arena& arena) {
+  for (const Segment& segment : arena.layout().segments())
+    tensors.push_back({prefix + segment.name, arena.view(segment)});
+}
+
+// Tells the file's tensors and texts apart by their names.
+void sort_in(TensorFile&& file, Bundle& bundle) {
+  for (NamedTensor& entry : file.tensors) {
+    if (entry.name == kGoldenImage) {
+      bundle.golden.image = entry.tensor;
+    } else if (entry.name == kGoldenLogits) {
+      bundle.golden.logits = entry.tensor;
+    } else if (entry.name.starts_with(kStatePrefix)) {
+      bundle.state.push_back({entry.name.substr(kStatePrefix.size()), entry.tensor});
+    } else {
+      bundle.parameters.push_back(std::move(entry));
+    }
+  }
+  for (auto& [key, value] : file.metadata)
+    if (key.starts_with(kTrainingPrefix)) bundle.training[key.substr(kTrainingPrefix.size())] = std::move(value);
+}
+
+std::string description(const Tensor& tensor) {
+  return tensor.defined() ? fmt::format("{} {}", name_of(tensor.dtype()), to_string(tensor.shape())) : "nothing";
+}
+
+void check_tensor(const Tensor& tensor, DType dtype, const Shape& shape, std::string_view name) {
+  check(tensor.defined() && tensor.dtype() == dtype && tensor.shape() == shape, ErrorCode::data,
+        "damaged bundle: expected {} to be {} {}, found {}", name, name_of(dtype), to_string(shape),
+        description(tensor));
+}
+
+// Copies tensors into arenas of the same names and shapes. `message` says what it means if they differ.
+void copy_in(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& targets,
+             const std::string& message) {
+  std::map<std::string_view, const Tensor*> by_name;
+  for (const auto& [name, tensor] : tensors) by_name[name] = &tensor;
+  for (const auto& [name, target] : targets) {
+    const auto found = by_name.find(name);
+    const Tensor source = found == by_name.end() ? Tensor() : *found->second;
+    check(source.defined() && source.dtype() == target.dtype() && source.shape() == target.shape(), ErrorCode::data,
+          "{}: expected {} to be {}, found {}", message, name, description(target), description(source));
+  }
+  for (const auto& [name, tensor] : tensors)
+    check(std::ranges::count(targets, name, &NamedTensor::name) == 1, ErrorCode::data, "{}: did not expect {}", message,
+          name);
+  for (const auto& [name, target] : targets) std::memcpy(target.raw(), by_name[name]->raw(), target.bytes());
+}
+
+}  // namespace
+
+void save_bundle(const std::filesystem::path& path, const BundleInfo& info, const Arena& parameters,
+                 const GoldenSample& golden) {
+  save_checkpoint(path, info, parameters, golden, {});
+}
+
+void save_checkpoint(const std::filesystem::path& path, const BundleInfo& info, const Arena& parameters,
+                     const GoldenSample& golden, const TrainingState& training) {
+  assert(golden.image.shape() == info.input_shape && golden.image.dtype() == info.input_dtype);
+  assert(golden.logits.elements() == static_cast<std::int64_t>(info.classes.size()));
+  TensorFile file{.metadata = to_metadata(info), .tensors = {}};
+  for (const auto& [key, value] : training.values) file.metadata[std::string(kTrainingPrefix) + key] = value;
+  append(file.tensors, "", parameters);
+  file.tensors.push_back({kGoldenLogits, golden.logits});
+  for (const auto& [name, arena] : training.arenas) append(file.tensors, std::string(kStatePrefix) + name + ".", arena);
+  file.tensors.push_back({kGoldenImage, golden.image});  // last: bytes, behind which floats would not be aligned
+  write_safetensors(path, file);
+}
+
+Bundle load_bundle(const std::filesystem::path& path) {
+  Bundle bundle;
+  bundle.path = path;
+  TensorFile file = read_safetensors(path);
+  try {
+    bundle.info = info_from(file.metadata);
+    sort_in(std::move(file), bundle);
+    check_tensor(bundle.golden.image, bundle.info.input_dtype, bundle.info.input_shape, kGoldenImage);
+    check_tensor(bundle.golden.logits, DType::f32, {static_cast<std::int64_t>(bundle.info.classes.size())},
+                 kGoldenLogits);
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", path.string(), error.what());
+  }
+  return bundle;
+}
+
+void load_parameters(const Bundle& bundle, Arena& parameters) {
+  std::vector<NamedTensor> targets;
+  append(targets, "", parameters);
+  copy_in(bundle.parameters, targets, fmt::format("{}: from another architecture", bundle.path.string()));
+}
+
+void load_state(const Bundle& checkpoint, const std::vector<NamedArena>& arenas) {
+  std::vector<NamedTensor> targets;
+  for (const auto& [name, arena] : arenas) append(targets, name + ".", arena);
+  copy_in(checkpoint.state, targets, fmt::format("{}: not a checkpoint of such a run", checkpoint.path.string()));
+}
+
+std::string bundle_digest(const std::filesystem::path& path) { return sha256(read_file(path)); }
+
+}  // namespace lockring::nn
