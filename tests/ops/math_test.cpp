@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace lockring::kernels::cpu::baseline {
 namespace {
@@ -48,6 +49,21 @@ TEST(SimdMath, ExpOverflowsUnderflowsAndKeepsNan) {
   for (const float x : {-104.0F, -1e5F, -kInfinity}) EXPECT_EQ(exp(x), 0) << x;
   EXPECT_TRUE(std::isnan(exp(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_TRUE(std::isnan(exp(-std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(SimdMath, NormalDensityIsTheBell) {
+  for (const float x : {-3.0F, -0.5F, 0.0F, 1.0F, 5.0F})
+    EXPECT_NEAR(normal(x).density, std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi), 1e-7) << x;
+}
+
+TEST(SimdMath, NormalDistributionHoldsInBothTails) {
+  const auto f = [](float x) { return normal(x).distribution; };
+  const auto exact = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+  EXPECT_LT(worst_error(f, exact, 0.0F, 20.0F), 4);
+  EXPECT_LT(worst_error(f, exact, -0.0F, -13.0F), 8);
+  EXPECT_EQ(f(-kInfinity), 0);
+  EXPECT_EQ(f(kInfinity), 1);
+  EXPECT_TRUE(std::isnan(f(std::numeric_limits<float>::quiet_NaN())));
 }
 
 }  // namespace

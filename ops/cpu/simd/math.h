@@ -35,4 +35,32 @@ LOCKRING_INLINE float exp(float x) {
   return power * power_of_two(half) * power_of_two(n - half);
 }
 
+struct Normal {
+  float distribution, density;
+};
+
+// The standard normal distribution function, within 8 ulp even far left where it is tiny, and its density.
+// The tail is t poly(t) exp(-x^2/2) with t = 1 / (1 + |x| / sqrt 8), after Hastings ("Approximations for Digital
+// Computers", 1955); the coefficients are a minimax fit with a relative error of 4e-8.
+LOCKRING_INLINE Normal normal(float x) {
+  float magnitude = x < 0 ? -x : x;
+  magnitude = magnitude > 15.0F ? 15.0F : magnitude;  // beyond, the tail is 0
+  const float half_square = 0.5F * magnitude * magnitude;
+  const float rest = fma(0.5F * magnitude, magnitude, -half_square);  // what rounding took from it
+  const float rounded_bell = exp(-half_square);
+  const float bell = fma(-rest, rounded_bell, rounded_bell);
+  const float t = 1.0F / fma(magnitude, 0.353553391F, 1.0F);
+  float tail = -0.0296386411F;
+  tail = fma(tail, t, 0.1427962F);
+  tail = fma(tail, t, -0.244654346F);
+  tail = fma(tail, t, 0.140240957F);
+  tail = fma(tail, t, -0.0141452239F);
+  tail = fma(tail, t, 0.101695825F);
+  tail = fma(tail, t, 0.121462799F);
+  tail = fma(tail, t, 0.141199896F);
+  tail = fma(tail, t, 0.141042512F);
+  tail *= t * bell;
+  return {x < 0 ? tail : 1.0F - tail, 0.398942280F * bell};
+}
+
 }  // namespace lockring::kernels::cpu::LOCKRING_ISA
