@@ -23,6 +23,28 @@ using Integers = std::int32_t __attribute__((vector_size(4 * kLanes), may_alias)
 
 LOCKRING_INLINE Vector load(const float* from) { return *reinterpret_cast<const UnalignedVector*>(from); }
 LOCKRING_INLINE void store(float* to, Vector v) { *reinterpret_cast<UnalignedVector*>(to) = v; }
+
+// The first `lanes` lanes, or all if there are more: for rows that end within a register. The others read as 0 and are
+// not written.
+LOCKRING_INLINE Vector load(const float* from, std::int64_t lanes) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>(lanes < kLanes ? (1 << lanes) - 1 : -1), from);
+#else
+  if (lanes >= kLanes) return load(from);
+  Vector v = {};
+  for (std::int64_t lane = 0; lane < lanes; ++lane) v[lane] = from[lane];
+  return v;
+#endif
+}
+LOCKRING_INLINE void store(float* to, Vector v, std::int64_t lanes) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>(lanes < kLanes ? (1 << lanes) - 1 : -1), v);
+#else
+  if (lanes >= kLanes) return store(to, v);
+  for (std::int64_t lane = 0; lane < lanes; ++lane) to[lane] = v[lane];
+#endif
+}
+
 LOCKRING_INLINE Vector broadcast(float value) { return value - Vector{}; }
 
 // a * b + c in one rounding.

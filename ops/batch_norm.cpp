@@ -1,0 +1,162 @@
+#include "ops/batch_norm.h"
+
+#include "ops/batch_norm_kernel.h"
+
+#include <algorithm>
+
+namespace lockring::ops {
+namespace {
+
+constexpr Kernel<BatchNormMomentsFn> kMoments{"batch_norm", LOCKRING_SIMD_KERNELS(batch_norm_moments),
+                                              LOCKRING_CUDA_KERNEL(kernels::cuda::batch_norm_moments)};
+constexpr Kernel<BatchNormApplyFn> kApply{"batch_norm", LOCKRING_SIMD_KERNELS(batch_norm_apply),
+                                          LOCKRING_CUDA_KERNEL(kernels::cuda::batch_norm_apply)};
+constexpr Kernel<BatchNormSumsFn> kSums{"batch_norm", LOCKRING_SIMD_KERNELS(batch_norm_sums),
+                                        LOCKRING_CUDA_KERNEL(kernels::cuda::batch_norm_sums)};
+constexpr Kernel<BatchNormInputGradientFn> kInputGradient{
+    "batch_norm", LOCKRING_SIMD_KERNELS(batch_norm_input_gradient),
+    LOCKRING_CUDA_KERNEL(kernels::cuda::batch_norm_input_gradient)};
+constexpr Kernel<AddScaledFn> kAddScaled{"batch_norm", LOCKRING_SIMD_KERNELS(add_scaled),
+                                         LOCKRING_CUDA_KERNEL(kernels::cuda::add_scaled)};
+
+BatchNormShape checked_shape(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                             const BatchNormOptions& options) {
+  check(x.rank() >= 2 && x.size(-1) > 0, "batch_norm: x is [n, ..., channels], not {}", to_string(x.shape()));
+  const Shape channels{x.size(-1)};
+  check(gamma.shape() == channels && beta.shape() == channels, "batch_norm: gamma {} and beta {} do not fit x {}",
+        to_string(gamma.shape()), to_string(beta.shape()), to_string(x.shape()));
+  check(options.group > 0, "batch_norm: the group {} is not positive", options.group);
+  check(options.epsilon > 0, "batch_norm: epsilon {} is not positive", options.epsilon);
+  BatchNormShape shape{.images = x.size(0), .pixels = 1, .channels = x.size(-1)};
+  for (int i = 1; i + 1 < x.rank(); ++i) shape.pixels *= x.size(i);
+  return shape;
+}
+
+// The groups of a batch, each as a shape and where its values begin; an empty batch is one empty group.
+class Groups {
+ public:
+  Groups(const BatchNormShape& shape, std::int64_t group)
+      : shape_(shape), group_(group), count_(std::max<std::int64_t>(shape.images / group, 1)) {}
+
+  std::int64_t count() const { return count_; }
+  std::int64_t offset(std::int64_t g) const { return g * group_ * shape_.pixels * shape_.channels; }
+  BatchNormShape operator[](std::int64_t g) const {
+    BatchNormShape shape = shape_;
+    shape.images = g + 1 < count_ ? group_ : shape_.images - g * group_;
+    return shape;
+  }
+
+ private:
+  BatchNormShape shape_;
+  std::int64_t group_, count_;
+};
+
+void add_moments(const BatchNormShape& group, const float* mean, const float* variance, bool first,
+                 const MomentSums& sums, Device device) {
+  const std::int64_t values = group.images * group.pixels;
+  const double unbiased = values > 1 ? static_cast<double>(values) / static_cast<double>(values - 1) : 1;
+  const auto images = static_cast<float>(group.images);
+  const auto add = [&](const float* from, float factor, GradSlot slot) {
+    if (slot.grad.defined())
+      kAddScaled.on(device)(from, group.channels, factor, slot.accumulate || !first, slot.grad.data());
+  };
+  add(mean, images, sums.mean);
+  add(variance, static_cast<float>(images * unbiased), sums.variance);
+}
+
+// What a gradient needs again.
+struct Saved {
+  Tensor x, gamma, beta, mean, variance;
+  BatchNormOptions options;
+
+  BatchNormTerms terms(std::int64_t group = 0) const {
+    const std::int64_t offset = group * gamma.size(0);
+    return {.mean = mean.data() + offset,
+            .variance = variance.data() + offset,
+            .gamma = gamma.data(),
+            .beta = beta.data(),
+            .epsilon = options.epsilon,
+            .activation = options.activation};
+  }
+};
+
+// Adds the sums of one group, dgamma before dbeta, to the gradients that are wanted.
+void add_parameter_gradients(const float* sums, std::int64_t channels, Device device, GradTargets to) {
+  for (int i : {1, 2}) {
+    if (!to[i].wanted()) continue;
+    auto [gradient, accumulate] = to[i].slot();
+    kAddScaled.on(device)(sums + (i - 1) * channels, channels, 1, accumulate, gradient.data());
+  }
+}
+
+}  // namespace
+
+Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta, const BatchNormOptions& options,
+                        const MomentSums& sums) {
+  const BatchNormShape shape = checked_shape(x, gamma, beta, options);
+  const Groups groups(shape, options.group);
+  const Device device = x.device();
+  Tensor y = Tensor::empty(x.shape(), DType::f32, device);
+  Tensor mean = Tensor::empty({groups.count(), shape.channels}, DType::f32, device);
+  Tensor variance = Tensor::empty(mean.shape(), DType::f32, device);
+  const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean, variance, options};
+  for (std::int64_t g = 0; g < groups.count(); ++g) {
+    const float* values = x.data() + groups.offset(g);
+    float* group_mean = mean.data() + g * shape.channels;
+    float* group_variance = variance.data() + g * shape.channels;
+    kMoments.on(device)(groups[g], values, group_mean, group_variance);
+    kApply.on(device)(groups[g], values, saved.terms(g), y.data() + groups.offset(g));
+    add_moments(groups[g], group_mean, group_variance, g == 0, sums, device);
+  }
+
+  if (needs_gradient(x, gamma, beta)) {
+    record(y, {&x, &gamma, &beta}, [groups, saved](const Tensor& dy, GradTargets to) {
+      const std::int64_t channels = saved.gamma.size(0);
+      Tensor group_sums = Tensor::empty({2, channels}, DType::f32, dy.device());
+      float* dgamma = group_sums.data();
+      float* dbeta = dgamma + channels;
+      Tensor dx;
+      if (to[0].wanted()) dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
+      for (std::int64_t g = 0; g < groups.count(); ++g) {
+        const std::int64_t at = groups.offset(g);
+        kSums.on(dy.device())(groups[g], saved.x.data() + at, dy.data() + at, saved.terms(g), dgamma, dbeta);
+        add_parameter_gradients(dgamma, channels, dy.device(), to);
+        if (dx.defined())
+          kInputGradient.on(dy.device())(groups[g], saved.x.data() + at, dy.data() + at, saved.terms(g), dgamma, dbeta,
+                                         dx.data() + at);
+      }
+      if (dx.defined()) to[0].add(std::move(dx));
+    });
+  }
+  return y;
+}
+
+Tensor batch_norm_eval(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
+                       const Tensor& variance, const BatchNormOptions& options) {
+  const BatchNormShape shape = checked_shape(x, gamma, beta, options);
+  check(mean.shape() == gamma.shape() && variance.shape() == gamma.shape(),
+        "batch_norm: mean {} and variance {} do not fit x {}", to_string(mean.shape()), to_string(variance.shape()),
+        to_string(x.shape()));
+  Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
+  const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean.detach(), variance.detach(), options};
+  kApply.on(x.device())(shape, x.data(), saved.terms(), y.data());
+
+  if (needs_gradient(x, gamma, beta)) {
+    record(y, {&x, &gamma, &beta}, [shape, saved](const Tensor& dy, GradTargets to) {
+      if (to[1].wanted() || to[2].wanted()) {
+        Tensor sums = Tensor::empty({2, shape.channels}, DType::f32, dy.device());
+        kSums.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), sums.data(),
+                              sums.data() + shape.channels);
+        add_parameter_gradients(sums.data(), shape.channels, dy.device(), to);
+      }
+      if (to[0].wanted()) {
+        Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
+        kInputGradient.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), nullptr, nullptr, dx.data());
+        to[0].add(std::move(dx));
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace lockring::ops
