@@ -11,7 +11,8 @@
 //   }
 //
 // Every command gets --help, which ends with the footer's example, and --config. Options get their values from flags,
-// then LOCKRING_* variables, then the configuration file, then defaults; see apps/parse.h.
+// then LOCKRING_* variables, then the configuration file, then defaults (apps/parse.h). option_values.h has checks
+// of values, data_options.h the options of all who read a data set.
 #pragma once
 
 #include <functional>

@@ -7,25 +7,16 @@
 #pragma once
 
 #include "apps/command.h"
+#include "apps/config_file.h"
+#include "apps/option_values.h"
 
 #include <string>
 #include <vector>
-
-namespace CLI {
-class Validator;
-}
 
 namespace lockring::app {
 
 // `arguments` are those after the command's name. Asked for help, the action prints it. Throws Error{usage} for all
 // that is wrong with the arguments, the variables or the file.
 Action parse(const Command& command, std::vector<std::string> arguments);
-
-// The options of a parsed command with the values they have, defaults included, as TOML: parsed again through
-// --config, it gives the same values. Options marked ->configurable(false) are left out.
-std::string config_text(const CLI::App& app);
-
-// Accepts these words only, and suggests the nearest: app.add_option(...)->check(one_of({"sgd", "adam"})).
-CLI::Validator one_of(std::vector<std::string> words);
 
 }  // namespace lockring::app

@@ -22,6 +22,8 @@ struct Toy {
   std::string optimizer = "sgd";
   std::string note = "none";
   double lr = 0.1;
+  double share = 0;
+  std::uint64_t seed = 0;
   std::int64_t batch_size = 128;
   Words tags = {"a", "b"};
   std::vector<int> sizes;
@@ -35,7 +37,9 @@ Action declare_toy(CLI::App& app) {
   app.add_option("--model", toy->model)->required();
   app.add_option("--optimizer", toy->optimizer)->check(one_of({"sgd", "adam", "adamw"}));
   app.add_option("--note", toy->note);
-  app.add_option("--lr", toy->lr)->check(CLI::PositiveNumber);
+  app.add_option("--lr", toy->lr)->check(above(0));
+  app.add_option("--share", toy->share)->check(within(0, 1));
+  app.add_option("--seed", toy->seed);
   app.add_option("--batch-size", toy->batch_size);
   app.add_option("--tags", toy->tags);
   app.add_option("--sizes", toy->sizes)->delimiter(',');
@@ -141,6 +145,21 @@ TEST_F(ParseTest, UnknownNamesSuggestTheNearest) {
                      "'adm' is not one of sgd, adam, adamw (did you mean 'adam'?)");
 }
 
+TEST_F(ParseTest, MessagesSayWhatWasExpected) {
+  const auto expect = [](const std::string& option, const std::string& value, std::string_view message) {
+    expect_usage_error({"--model", "m", option, value}, message);
+  };
+  expect("--lr", "0", "--lr: expected a number above 0, found '0'");
+  expect("--lr", "fast", "--lr: expected a number, found 'fast'");
+  expect("--lr", "nan", "--lr: expected a number, found 'nan'");
+  expect("--share", "1.01", "--share: expected a number from 0 to 1, found '1.01'");
+  expect("--batch-size", "1.5", "--batch-size: expected a whole number, found '1.5'");
+  expect("--batch-size", "99999999999999999999", "--batch-size: 99999999999999999999 is out of range");
+  expect("--seed", "-1", "--seed: -1 is out of range");
+  expect_usage_error({"--model", "m", "--lr"}, "--lr: expected one value, found 0");
+  expect_usage_error({"--model", "m", "--lr", "1", "--lr", "2"}, "--lr: expected one value, found 2");
+}
+
 TEST_F(ParseTest, BadValuesAreOneLineErrors) {
   const Words bad[] = {{},
                        {"--model"},
@@ -174,7 +193,8 @@ TEST_F(ParseTest, BadValuesAreOneLineErrors) {
 TEST_F(ParseTest, ConfigTextHoldsDefaultsAndValues) {
   run({"--model", "cnn", "--batch-size", "64", "-q"});
   EXPECT_EQ(result.config,
-            "model = \"cnn\"\noptimizer = \"sgd\"\nnote = \"none\"\nlr = 0.1\nbatch-size = 64\ntags = [\"a\", \"b\"]\n"
+            "model = \"cnn\"\noptimizer = \"sgd\"\nnote = \"none\"\nlr = 0.1\nshare = 0\nseed = 0\nbatch-size = "
+            "64\ntags = [\"a\", \"b\"]\n"
             "quiet = true\n");
 }
 

@@ -1,0 +1,89 @@
+#include "apps/option_values.h"
+
+#include "core/error.h"
+#include "core/text.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+namespace lockring::app {
+namespace {
+
+// Reads all of `text` with a function of the strtol kind; sets errno to EDOM where that is not a number.
+template <class Read>
+auto read_number(const std::string& text, const Read& read) {
+  errno = 0;
+  char* end = nullptr;
+  const auto number = read(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size()) errno = EDOM;
+  return number;
+}
+
+double read_double(const std::string& text) {
+  const double number = read_number(text, [](const char* begin, char** end) { return std::strtod(begin, end); });
+  if (errno == 0 && std::isnan(number)) errno = EDOM;
+  if (errno == 0 && std::isinf(number)) errno = ERANGE;
+  return number;
+}
+
+void check_number(const std::string& name, const std::string& type, const std::string& text) {
+  constexpr int kAnyBase = 0;
+  const char* expected = "a whole number";
+  if (type == "INT") {
+    read_number(text, [](const char* begin, char** end) { return std::strtoll(begin, end, kAnyBase); });
+  } else if (type == "UINT") {
+    read_number(text, [](const char* begin, char** end) { return std::strtoull(begin, end, kAnyBase); });
+    if (text.starts_with('-')) errno = ERANGE;
+  } else if (type == "FLOAT") {
+    expected = "a number";
+    read_double(text);
+  } else {
+    return;
+  }
+  check(errno != EDOM, "{}: expected {}, found '{}'", name, expected, text);
+  check(errno != ERANGE, "{}: {} is out of range", name, text);
+}
+
+CLI::Validator interval(std::string expected, double least, double most, bool least_included) {
+  auto check_text = [=, expected = std::move(expected)](const std::string& text) -> std::string {
+    const double number = read_double(text);
+    const bool inside = errno == 0 && number <= most && (least_included ? number >= least : number > least);
+    return inside ? "" : fmt::format("expected {}, found '{}'", expected, text);
+  };
+  return CLI::Validator(std::move(check_text), "");
+}
+
+}  // namespace
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  auto check_word = [words](const std::string& word) -> std::string {
+    if (std::find(words.begin(), words.end(), word) != words.end()) return "";
+    return fmt::format("'{}' is not one of {}{}", word, joined(words), did_you_mean(word, words));
+  };
+  return CLI::Validator(std::move(check_word), joined(words, "|"));
+}
+
+CLI::Validator above(double limit) {
+  return interval(fmt::format("a number above {}", limit), limit, std::numeric_limits<double>::max(), false);
+}
+
+CLI::Validator within(double least, double most) {
+  return interval(fmt::format("a number from {} to {}", least, most), least, most, true);
+}
+
+void check_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    // "INT", or "INT:" and what validators say of themselves.
+    const std::string type = option->get_type_name();
+    const std::string kind = type.substr(0, type.find(':'));
+    for (const std::string& text : option->results()) check_number(option->get_name(), kind, text);
+  }
+}
+
+}  // namespace lockring::app

@@ -1,0 +1,25 @@
+// What an option's value may be: app.add_option(...)->check(...) with messages that say what was expected.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
+
+namespace lockring::app {
+
+// These words only; an error suggests the nearest.
+CLI::Validator one_of(std::vector<std::string> words);
+// Numbers above `limit`.
+CLI::Validator above(double limit);
+// Numbers of at least `least` and at most `most`.
+CLI::Validator within(double least, double most);
+
+// Checks that the values given to numeric options are numbers: CLI11 would bend integers into range, wrap negative
+// unsigned ones, and take nan for a number of any range. Throws Error{usage}.
+void check_values(const CLI::App& app);
+
+}  // namespace lockring::app
