@@ -77,7 +77,8 @@ def make_environment(peers):
         command = [python, "-m", "pip", "install", "--quiet", "--constraint", requirements, *wanted]
         pip = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if pip.returncode != 0:
-            left_out[peer] = f"could not be installed: {last_line(pip.stderr)}"
+            errors = [line for line in pip.stderr.splitlines() if line.startswith("ERROR")]
+            left_out[peer] = f"could not be installed: {errors[0] if errors else last_line(pip.stderr)}"
     return python, left_out
 
 
