@@ -13,8 +13,7 @@ PoolShape pool_shape(const char* op, const Shape& x, std::int64_t kernel, std::i
           .height = x[1],
           .width = x[2],
           .channels = x[3],
-          .kernel_height = kernel,
-          .kernel_width = kernel,
+          .kernel = kernel,
           .stride = stride,
           .out_height = (x[1] - kernel) / stride + 1,
           .out_width = (x[2] - kernel) / stride + 1};

@@ -9,7 +9,7 @@ namespace lockring {
 
 struct PoolShape {
   std::int64_t n, height, width, channels;
-  std::int64_t kernel_height, kernel_width, stride;
+  std::int64_t kernel, stride;
   std::int64_t out_height, out_width;
 
   Shape input() const { return {n, height, width, channels}; }

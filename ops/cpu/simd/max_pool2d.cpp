@@ -90,18 +90,18 @@ LOCKRING_INLINE void spread_images(const PoolShape& s, std::int64_t kernel, std:
 }  // namespace
 
 void max_pool(const PoolShape& shape, const float* x, float* y, std::uint8_t* source) {
-  if (shape.kernel_height == 2 && shape.stride == 2) {
+  if (shape.kernel == 2 && shape.stride == 2) {
     pool_images(shape, 2, 2, x, y, source);
   } else {
-    pool_images(shape, shape.kernel_height, shape.stride, x, y, source);
+    pool_images(shape, shape.kernel, shape.stride, x, y, source);
   }
 }
 
 void max_pool_gradient(const PoolShape& shape, const float* dy, const std::uint8_t* source, float* dx) {
-  if (shape.kernel_height == 2 && shape.stride == 2) {
+  if (shape.kernel == 2 && shape.stride == 2) {
     spread_images(shape, 2, 2, dy, source, dx);
   } else {
-    spread_images(shape, shape.kernel_height, shape.stride, dy, source, dx);
+    spread_images(shape, shape.kernel, shape.stride, dy, source, dx);
   }
 }
 
