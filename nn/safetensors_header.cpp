@@ -143,8 +143,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t d
       header.tensors.push_back(entry_from(name, value));
     }
   }
-  const auto position = [](const TensorEntry& entry) { return std::tuple(entry.begin, entry.end); };
-  std::ranges::stable_sort(header.tensors, {}, position);
+  const auto position = [](const TensorEntry& entry) { return std::tie(entry.begin, entry.end, entry.name); };
+  std::ranges::sort(header.tensors, {}, position);
   check_coverage(header.tensors, data_bytes);
   return header;
 }
