@@ -56,6 +56,7 @@ ByteReader::~ByteReader() { close(file_); }
 
 std::int64_t ByteReader::most_bytes() const { return compressed() ? file_size_ * kMostExpansion : file_size_; }
 
+// Short reads and ends of gzip members do not show: only the end of the content gives less than asked for.
 std::int64_t ByteReader::read(std::span<std::byte> bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   std::int64_t done = 0;
@@ -69,6 +70,7 @@ std::int64_t ByteReader::read(std::span<std::byte> bytes) {
   return done;
 }
 
+// One read of the file as it is, compressed or not.
 std::int64_t ByteReader::read_file(std::byte* into, std::int64_t size) {
   for (;;) {
     const ssize_t count = ::read(file_, into, static_cast<std::size_t>(size));
@@ -123,6 +125,7 @@ void ByteReader::end_member() {
   inflateReset(&stream);
 }
 
+// In the order of what users are likely to have got instead of data.
 std::string describe_content(std::span<const std::byte> first_bytes) {
   std::string text;
   for (const std::byte byte : first_bytes) text += static_cast<char>(std::tolower(std::to_integer<int>(byte)));

@@ -21,6 +21,7 @@ const std::vector<KnownDataset>& catalog() {
   return rows;
 }
 
+// An empty value finds nothing: rows may leave a column empty.
 const KnownDataset* find_row(std::string_view value, std::string KnownDataset::*column) {
   const auto row = std::ranges::find(catalog(), value, column);
   return row == catalog().end() || value.empty() ? nullptr : &*row;

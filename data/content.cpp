@@ -10,8 +10,9 @@
 namespace lockring::data {
 namespace {
 
-constexpr std::int64_t kMostChannels = 4;
+constexpr std::int64_t kMostChannels = 4;  // colours and alpha
 
+// Swapped files are the likely mistake, so the messages ask about that first.
 void check_images(const Tensor& images, const std::filesystem::path& path) {
   check(images.rank() != 1, ErrorCode::data,
         "{}: expected images (3 or 4 dimensions), found labels (1): swapped files?", path.string());
@@ -20,6 +21,7 @@ void check_images(const Tensor& images, const std::filesystem::path& path) {
         path.string(), kMostChannels, to_string(images.shape()));
 }
 
+// Later, a label out of range would be a wrong address in a kernel, far from the file that holds it.
 void check_labels(const Tensor& labels, std::int64_t classes, const std::filesystem::path& path) {
   check(labels.rank() == 1, ErrorCode::data, "{}: expected labels (1 dimension), found {} dimensions: swapped files?",
         path.string(), labels.rank());
@@ -30,6 +32,7 @@ void check_labels(const Tensor& labels, std::int64_t classes, const std::filesys
        wrong - values.begin(), classes - 1, *wrong);
 }
 
+// What no file shows on its own.
 void check_counts(const Content& content, const FilePaths& paths) {
   for (int split = 0; split < 4; split += 2)
     check(content[split].size(0) == content[split + 1].size(0), ErrorCode::data,
@@ -43,6 +46,7 @@ void check_counts(const Content& content, const FilePaths& paths) {
         content[0].size(0), content[2].size(0), paths[2].string());
 }
 
+// As the file would be uncompressed, so that gzip and plain sources give one digest.
 void update_with_file(Sha256& digest, const Tensor& values) {
   digest.update(idx_header(values.shape()));
   digest.update(std::as_bytes(values.values<std::uint8_t>()));

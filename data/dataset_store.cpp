@@ -23,6 +23,7 @@ std::vector<std::string> stored_names(const fs::path& data_dir) {
   return names;
 }
 
+// Hashing costs less than reading, so that every load is a verified one.
 Tensor read_stored_file(const fs::path& path, const StoredFile& file) {
   Tensor values = read_idx(path);
   const std::string checksum = file_checksum(values);
@@ -50,6 +51,7 @@ fs::path dataset_folder(const fs::path& data_dir, std::string_view name) {
   return data_dir / name;
 }
 
+// The pointer is a file, not a symbolic link: it is replaced in one step and survives copying to other file systems.
 fs::path current_version(const fs::path& data_dir, std::string_view name) {
   const fs::path folder = dataset_folder(data_dir, name);
   check(fs::exists(folder / kPointer), ErrorCode::data,
@@ -78,6 +80,7 @@ DatasetInfo dataset_info(const fs::path& data_dir, std::string_view name) {
   DatasetInfo info;
   info.directory = current_version(data_dir, name);
   info.manifest = read_manifest(info.directory);
+  // Folders that start with a dot are at work or left over.
   for (const fs::directory_entry& entry : fs::directory_iterator(info.directory.parent_path()))
     if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
       info.versions.push_back(entry.path().filename().string());
@@ -85,6 +88,7 @@ DatasetInfo dataset_info(const fs::path& data_dir, std::string_view name) {
   return info;
 }
 
+// Goes on after the first damage, to name all of it.
 DatasetInfo verify_dataset(const fs::path& data_dir, std::string_view name) {
   DatasetInfo info = dataset_info(data_dir, name);
   std::vector<std::string> damage;

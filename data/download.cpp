@@ -62,6 +62,7 @@ int on_progress(void* context, curl_off_t total, curl_off_t done, curl_off_t, cu
   }
 }
 
+// Limits in every direction: protocols, redirects, time to connect, time without a byte.
 void set_options(CURL* curl, Transfer& transfer, char* error_text) {
   curl_easy_setopt(curl, CURLOPT_URL, transfer.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -82,6 +83,7 @@ void set_options(CURL* curl, Transfer& transfer, char* error_text) {
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
 }
 
+// One request, for what the part lacks. Bytes that arrive are kept even if it fails.
 Outcome attempt(Transfer& transfer) {
   std::error_code absent;
   const std::uintmax_t size = fs::file_size(transfer.part, absent);
@@ -101,6 +103,7 @@ Outcome attempt(Transfer& transfer) {
   return outcome;
 }
 
+// Broken connections are; refusals and wrong answers are not.
 bool worth_another_try(CURLcode code) {
   return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
          code == CURLE_GOT_NOTHING || code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT;
@@ -124,6 +127,7 @@ bool download(Transfer& transfer, const fs::path& target) {
   fail(ErrorCode::data, "cannot download {}: {}", transfer.url, outcome.message);
 }
 
+// Publishers offer gzip, mirrors sometimes the plain file.
 fs::path download_either(const std::string& url, const fs::path& folder, std::string_view name,
                          const FileProgress& progress) {
   for (const char* ending : {".gz", ""}) {

@@ -26,6 +26,7 @@ Taps area_taps(std::int64_t i, std::int64_t in, std::int64_t out) {
   return taps;
 }
 
+// Output pixel i lies at the centre of its part of the input; outside of the outermost centres the edge goes on.
 Taps linear_taps(std::int64_t i, std::int64_t in, std::int64_t out) {
   const float scale = static_cast<float>(in) / static_cast<float>(out);
   const float centre = (static_cast<float>(i) + 0.5f) * scale - 0.5f;
@@ -55,6 +56,7 @@ std::vector<float> resample(const std::vector<Value>& values, std::int64_t outer
   return result;
 }
 
+// Grey of colours by luma, colours of grey by repetition; in integers, so grey given as colour stays exact.
 std::vector<std::uint8_t> with_channels(const DecodedImage& image, std::int64_t channels) {
   if (image.channels == channels) return image.pixels;
   const std::size_t count = static_cast<std::size_t>(image.height * image.width);
@@ -70,6 +72,7 @@ std::vector<std::uint8_t> with_channels(const DecodedImage& image, std::int64_t 
   return pixels;
 }
 
+// The outermost pixels show the ground: things are photographed in the middle.
 bool has_light_ground(const std::vector<std::uint8_t>& grey, std::int64_t height, std::int64_t width) {
   std::int64_t sum = 0;
   std::int64_t count = 0;

@@ -11,6 +11,7 @@
 namespace lockring::data {
 namespace {
 
+// Bytes between two reports of progress.
 constexpr std::int64_t kChunk = std::int64_t{4} << 20;
 constexpr std::uint8_t kUnsignedByte = 0x08;
 
@@ -38,6 +39,7 @@ int read_magic(ByteReader& reader) {
   return magic[3];
 }
 
+// A size of zero is a mistake, too: there is nothing to train on.
 Shape read_sizes(ByteReader& reader, int rank) {
   std::array<std::byte, 4 * Shape::kMaxRank> bytes{};
   const std::int64_t count = reader.read(std::span(bytes).first(static_cast<std::size_t>(4 * rank)));
@@ -78,6 +80,7 @@ Tensor read_idx(const std::filesystem::path& path, const ByteProgress& progress)
           header + total, to_string(shape), header + done);
     if (progress) progress(done, total);
   }
+  // Asking for one byte more also makes the reader check the end of gzip data.
   std::byte more{};
   check(reader.read(std::span(&more, 1)) == 0, ErrorCode::data,
         "{}: expected the end at byte {} (sizes {}), found more bytes", path.string(), header + total,

@@ -27,6 +27,7 @@ void check_image_size(std::int64_t height, std::int64_t width, std::int64_t most
         "image size: expected 1 to {} pixels, found {}x{}", most_pixels, width, height);
 }
 
+// By the first bytes; names lie.
 DecodedImage decode_image(std::span<const std::byte> file, std::int64_t most_pixels) {
   if (starts_with(file, kPngStart)) return decode_png(file, most_pixels);
   if (starts_with(file, kJpegStart)) return decode_jpeg(file, most_pixels);

@@ -43,6 +43,7 @@ class TemporaryFolder {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
+// What tells a source file from a changed one without reading it.
 StoredFile source_stamp(const fs::path& path) {
   StoredFile file;
   file.source = path.string();
@@ -51,6 +52,7 @@ StoredFile source_stamp(const fs::path& path) {
   return file;
 }
 
+// A URL is taken to serve what it served before: asking would need the network, and the digest guards the rest.
 bool same_source(const Manifest& manifest, const Source& source) {
   if (manifest.source != source.name) return false;
   if (source.remote) return true;
@@ -91,6 +93,7 @@ class Ingestion {
   fs::path folder_;
 };
 
+// The quick way out first; then read, identify, store, and only at the end point to the result.
 IngestReport Ingestion::run() {
   fs::create_directories(folder_);
   const FileLock lock(folder_ / ".lock",
@@ -127,16 +130,19 @@ void Ingestion::remove_leftovers() const {
   for (const fs::path& path : leftovers) fs::remove_all(path);
 }
 
+// Reads all of it: a version that is called whole has been compared with its checksums, just now.
 bool Ingestion::whole(const fs::path& directory) const {
   if (!fs::exists(directory)) return false;
   try {
     read_stored(directory, read_manifest(directory));
     return true;
   } catch (const Error&) {
-    return false;
+    return false;  // the caller replaces it
   }
 }
 
+// Files of one set under the name of another train well and mean nothing: a contradiction between two known sets is an
+// error, anything unknown only a notice.
 void Ingestion::check_identity(const std::string& digest) const {
   const std::string& expected = options_.expect_digest;
   check(expected.empty() || (expected.size() >= kVersionDigits && digest.starts_with(expected)), ErrorCode::data,
@@ -175,6 +181,7 @@ bool Ingestion::unchanged(const Source& source, IngestReport& report) const {
   return true;
 }
 
+// What was downloaded and found bad is thrown away, so that the next attempt starts afresh.
 Content Ingestion::fetch(Source& source, const std::vector<std::string>& classes) const {
   const auto count = static_cast<std::int64_t>(classes.size());
   if (!source.remote) return read_content(source.files, count, options_.progress);
@@ -189,6 +196,7 @@ Content Ingestion::fetch(Source& source, const std::vector<std::string>& classes
   }
 }
 
+// Everything about the content that is worth knowing without reading it.
 Manifest Ingestion::describe(const Content& content, const Source& source, const std::string& digest) const {
   const KnownDataset* known = find_known_digest(digest);
   Manifest manifest;
@@ -216,6 +224,7 @@ Manifest Ingestion::describe(const Content& content, const Source& source, const
   return manifest;
 }
 
+// Under a temporary name until it is whole and on the disk.
 void Ingestion::store(const Content& content, const Manifest& manifest, const fs::path& target) const {
   const TemporaryFolder temporary(folder_ / fmt::format(".new-{}", getpid()));
   for (std::size_t i = 0; i < content.size(); ++i) {

@@ -8,8 +8,10 @@
 namespace lockring::data {
 namespace {
 
+// Keeps the order of the keys: people read this file.
 using Json = nlohmann::ordered_json;
 
+// Raised when an older program could not read what a newer one writes.
 constexpr int kFormat = 1;
 constexpr const char* kFileName = "manifest.json";
 
@@ -31,6 +33,7 @@ StoredFile file_from(const Json& json) {
           json.at("source"), json.at("source_bytes"), json.at("source_time")};
 }
 
+// A missing key or a value of another type throws, which read_manifest turns into an Error.
 Manifest manifest_from(const Json& json) {
   Manifest manifest;
   manifest.name = json.at("name");

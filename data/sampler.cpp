@@ -11,6 +11,7 @@
 
 namespace lockring::data {
 
+// Drawing anew from (seed, epoch) costs a millisecond for 60,000 samples; a run that resumes has nothing to restore.
 std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, std::uint64_t seed, std::int64_t epoch) {
   std::vector<std::uint32_t> order(samples.begin(), samples.end());
   Rng rng(seed, RngStream::shuffle, static_cast<std::uint64_t>(epoch));
@@ -24,6 +25,7 @@ std::vector<std::uint32_t> all_samples(std::int64_t n) {
   return samples;
 }
 
+// Each class has a stream of its own, so that what is drawn from one does not depend on the sizes of the others.
 Holdout stratified_holdout(const Tensor& labels, double fraction, std::uint64_t seed) {
   check(fraction >= 0 && fraction < 1, "validation fraction: expected at least 0 and below 1, found {}", fraction);
   std::array<std::vector<std::uint32_t>, 256> by_class;
@@ -47,6 +49,7 @@ Holdout stratified_holdout(const Tensor& labels, double fraction, std::uint64_t 
   return holdout;
 }
 
+// The first `larger_ones` parts have one more than the others.
 Range shard_range(std::int64_t batch, std::int64_t shards, std::int64_t shard) {
   assert(batch >= 0 && shard >= 0 && shard < shards);
   const std::int64_t smaller = batch / shards;

@@ -22,12 +22,14 @@ std::vector<std::string> spellings(std::string_view name) {
   return {usual, usual + ".gz", dotted, dotted + ".gz"};
 }
 
+// The first spelling that is there: the plain file before the compressed one.
 std::optional<fs::path> find_file(const fs::path& folder, std::string_view name) {
   for (const std::string& spelling : spellings(name))
     if (fs::is_regular_file(folder / spelling)) return folder / spelling;
   return std::nullopt;
 }
 
+// All four or an error that lists what is missing.
 Source folder_source(const fs::path& folder) {
   check(fs::exists(folder), ErrorCode::data, "source {}: no such folder", folder.string());
   check(fs::is_directory(folder), ErrorCode::data, "source {}: expected a folder of the four IDX files, found a file",
@@ -46,6 +48,7 @@ Source folder_source(const fs::path& folder) {
   return source;
 }
 
+// The XDG specification: relative entries are to be ignored.
 std::vector<fs::path> known_places(std::string_view dataset) {
   const char* variable = std::getenv("XDG_DATA_DIRS");
   std::istringstream folders(variable != nullptr && variable[0] != '\0' ? variable : "/usr/local/share:/usr/share");

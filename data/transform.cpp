@@ -13,6 +13,7 @@ namespace {
 // Bytes of an image that are placed at a time, before they are converted: on the stack, within the L1 cache.
 constexpr std::int64_t kBand = 8192;
 
+// A sample draws from a stream of its own, in a fixed order: down, right, mirror.
 Placement draw_placement(std::uint64_t seed, std::int64_t epoch, std::uint32_t sample, std::int64_t crop, bool flip) {
   Rng rng(seed, RngStream::augment, static_cast<std::uint64_t>(epoch), sample);
   Placement placement;
@@ -25,6 +26,7 @@ Placement draw_placement(std::uint64_t seed, std::int64_t epoch, std::uint32_t s
   return placement;
 }
 
+// The compiler vectorises this; a product and a sum, not fused, so that every machine gives the same bits.
 void convert_bytes(const std::uint8_t* __restrict bytes, std::int64_t count, float scale, float shift,
                    float* __restrict values) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(bytes[i]) * scale + shift;
@@ -68,6 +70,8 @@ void Transform::fill_batch(const Split& split, std::span<const std::uint32_t> sa
   }
 }
 
+// Rows of 28 pixels are too short to convert fast one by one. They are placed as bytes first, then converted together;
+// padding is byte 0 and needs no case of its own.
 void Transform::convert_placed(const std::uint8_t* pixels, const Shape& shape, const Placement& placement,
                                float* values) const {
   const std::int64_t height = shape[1], width = shape[2], channels = shape[3];

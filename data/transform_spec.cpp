@@ -10,6 +10,7 @@
 namespace lockring::data {
 namespace {
 
+// More would be a typing error; check_fits compares with the images.
 constexpr std::int64_t kMostPadding = 1024;
 
 std::vector<std::string> split_at(std::string_view text, char separator) {
@@ -22,6 +23,7 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
   }
 }
 
+// The whole text must be the number; `part` is what the message quotes.
 template <class T>
 T parse_number(const std::string& text, std::string_view part) {
   T value{};
@@ -40,6 +42,7 @@ std::vector<float> parse_floats(const std::string& text, std::string_view part) 
   return values;
 }
 
+// `least` and `most` are the two counts that are allowed.
 void check_arguments(std::string_view part, const std::vector<std::string>& words, std::size_t least,
                      std::size_t most) {
   const std::size_t found = words.size() - 1;
@@ -48,6 +51,7 @@ void check_arguments(std::string_view part, const std::vector<std::string>& word
         found);
 }
 
+// The numbers in the spec, or those that are known of the training images.
 ChannelStatistics parse_statistics(std::string_view part, const std::vector<std::string>& words,
                                    const ChannelStatistics& known) {
   ChannelStatistics statistics = known;
@@ -98,6 +102,7 @@ Transform Transform::parse(std::string_view spec, const ChannelStatistics& stati
   return transform;
 }
 
+// One product and one sum per pixel: (b / 255 - mean) / deviation = b * scale + shift. Rounded once, from double.
 void Transform::set_statistics(ChannelStatistics statistics) {
   statistics_ = std::move(statistics);
   normalize_ = true;
