@@ -4,56 +4,46 @@
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
 
-// One window, over all channels. x is its first pixel, `row` the distance between rows of pixels.
-LOCKRING_INLINE void pool_window(const float* x, std::int64_t row, std::int64_t channels, std::int64_t kernel, float* y,
-                                 std::uint8_t* source) {
-  const std::int64_t whole = channels / kLanes * kLanes;
-  for (std::int64_t c = 0; c < whole; c += kLanes) {
-    Vector best = load(x + c);
-    Integers from = {};
-    for (std::int64_t place = 1; place < kernel * kernel; ++place) {
-      const Vector value = load(x + place / kernel * row + place % kernel * channels + c);
-      const Integers better = (value > best) | (value != value);
-      best = better ? value : best;
-      from = better ? Integers{} + static_cast<std::int32_t>(place) : from;
-    }
-    store(y + c, best);
-    store_bytes(source + c, from);
+// One window, for the first `lanes` channels. x is its first pixel, `row` the distance between rows of pixels.
+LOCKRING_INLINE void pool_lanes(const float* x, std::int64_t row, std::int64_t channels, std::int64_t kernel,
+                                std::int64_t lanes, float* y, std::uint8_t* source) {
+  Vector best = load(x, lanes);
+  Integers from = {};
+  for (std::int64_t place = 1; place < kernel * kernel; ++place) {
+    const Vector value = load(x + place / kernel * row + place % kernel * channels, lanes);
+    const Integers better = (value > best) | (value != value);
+    best = better ? value : best;
+    from = better ? Integers{} + static_cast<std::int32_t>(place) : from;
   }
-  for (std::int64_t c = whole; c < channels; ++c) {
-    float best = x[c];
-    std::int64_t from = 0;
-    for (std::int64_t place = 1; place < kernel * kernel; ++place) {
-      const float value = x[place / kernel * row + place % kernel * channels + c];
-      const bool better = value > best || value != value;
-      best = better ? value : best;
-      from = better ? place : from;
-    }
-    y[c] = best;
-    source[c] = static_cast<std::uint8_t>(from);
-  }
+  store(y, best, lanes);
+  store_bytes(source, from, lanes);
 }
 
 // Its gradient: writes the window's pixels where windows do not overlap, adds to them where they do.
+LOCKRING_INLINE void spread_lanes(const float* dy, const std::uint8_t* source, std::int64_t row, std::int64_t channels,
+                                  std::int64_t kernel, bool overlapping, std::int64_t lanes, float* dx) {
+  const Vector gradient = load(dy, lanes);
+  const Integers from = load_bytes(source, lanes);
+  for (std::int64_t place = 0; place < kernel * kernel; ++place) {
+    float* pixel = dx + place / kernel * row + place % kernel * channels;
+    const Vector value = from == static_cast<std::int32_t>(place) ? gradient : Vector{};
+    store(pixel, overlapping ? load(pixel, lanes) + value : value, lanes);
+  }
+}
+
+LOCKRING_INLINE void pool_window(const float* x, std::int64_t row, std::int64_t channels, std::int64_t kernel, float* y,
+                                 std::uint8_t* source) {
+  std::int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) pool_lanes(x + c, row, channels, kernel, kLanes, y + c, source + c);
+  if (c < channels) pool_lanes(x + c, row, channels, kernel, channels - c, y + c, source + c);
+}
+
 LOCKRING_INLINE void spread_window(const float* dy, const std::uint8_t* source, std::int64_t row, std::int64_t channels,
                                    std::int64_t kernel, bool overlapping, float* dx) {
-  const std::int64_t whole = channels / kLanes * kLanes;
-  for (std::int64_t c = 0; c < whole; c += kLanes) {
-    const Vector gradient = load(dy + c);
-    const Integers from = load_bytes(source + c);
-    for (std::int64_t place = 0; place < kernel * kernel; ++place) {
-      float* pixel = dx + place / kernel * row + place % kernel * channels + c;
-      const Vector value = from == static_cast<std::int32_t>(place) ? gradient : Vector{};
-      store(pixel, overlapping ? load(pixel) + value : value);
-    }
-  }
-  for (std::int64_t c = whole; c < channels; ++c) {
-    for (std::int64_t place = 0; place < kernel * kernel; ++place) {
-      float& pixel = dx[place / kernel * row + place % kernel * channels + c];
-      const float value = source[c] == place ? dy[c] : 0.0F;
-      pixel = overlapping ? pixel + value : value;
-    }
-  }
+  std::int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes)
+    spread_lanes(dy + c, source + c, row, channels, kernel, overlapping, kLanes, dx + c);
+  if (c < channels) spread_lanes(dy + c, source + c, row, channels, kernel, overlapping, channels - c, dx + c);
 }
 
 // Zeroes what spread_window will not write.
