@@ -157,7 +157,7 @@ void GradTarget::add(Tensor gradient) const {
   }
 }
 
-void Leaf::set_value(Tensor value) {
+void Leaf::set_value(const Tensor& value) {
   node_.shape = value.shape();
   value_ = value.detach();
   value_.set_node(&node_, 0);

@@ -64,13 +64,13 @@ using GradTargets = std::span<const GradTarget>;
 class Leaf {
  public:
   Leaf() { node_.leaf = true; }
-  explicit Leaf(Tensor value) : Leaf() { set_value(std::move(value)); }
+  explicit Leaf(const Tensor& value) : Leaf() { set_value(value); }
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
 
   // The value; ops that read it record their gradient.
   const Tensor& tensor() const { return value_; }
-  void set_value(Tensor value);
+  void set_value(const Tensor& value);
   // The gradients of coming steps gather in `memory` (a range of a gradient arena), the first overwriting it.
   void bind_gradient(Tensor memory);
   // The gathered gradient; undefined if none has arrived and none was bound.

@@ -89,7 +89,8 @@ TEST(Tensor, SlicesShareRows) {
 TEST(Tensor, SlicesOutsideAreErrors) {
   const Tensor tensor = Tensor::zeros({3, 2});
   for (const auto& [begin, end] : {std::pair{-1, 2}, {2, 1}, {0, 4}, {4, 4}})
-    expect_error(ErrorCode::usage, "of shape [3, 2]", [&] { return tensor.slice(begin, end); });
+    expect_error(ErrorCode::usage, "of shape [3, 2]",
+                 [&, begin = begin, end = end] { return tensor.slice(begin, end); });
   expect_error(ErrorCode::usage, "of shape []", [] { return Tensor::zeros({}).slice(0, 1); });
 }
 

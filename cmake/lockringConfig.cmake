@@ -1,0 +1,13 @@
+# Read by find_package(lockring): finds what the static libraries need, then declares them.
+include(CMakeFindDependencyMacro)
+find_dependency(CLI11)
+find_dependency(CURL)
+find_dependency(Eigen3)
+find_dependency(JPEG)
+find_dependency(OpenSSL COMPONENTS Crypto)
+find_dependency(PNG)
+find_dependency(Threads)
+find_dependency(ZLIB)
+find_dependency(fmt)
+find_dependency(nlohmann_json)
+include(${CMAKE_CURRENT_LIST_DIR}/lockringTargets.cmake)
