@@ -166,13 +166,15 @@ class B : public C<int> {
   B() : x_{1}, y_(2) { start(); }
   bool operator==(const B&) const { return true; }
   ~B() {}
+  B(int x) : x_([this](int a) { start(); }), y_(x) {}
 };
 const int table[] = {f(1), f(2)};
 enum class E { one, two };
 struct S { int x = 0; } s;
 auto after() -> int { return 3; }
 }
-"""), [("free", 2, 7), ("B", 11, 1), ("operator==", 12, 1), ("~B", 13, 1), ("after", 18, 1)])
+"""), [("free", 2, 7), ("B", 11, 1), ("operator==", 12, 1), ("~B", 13, 1), ("B", 14, 1),
+      ("after", 19, 1)])
 
     def test_looks_through_directives(self):
         code = "#define BRACE {\\\n  {\n#if A\nint f(int a) {\n#else\nint f(long a) {\n#endif\n  return a;\n}\nint g() { return 1; }\n"

@@ -116,7 +116,8 @@ def targets(tree, build):
     commands = json.loads((Path(build) / "compile_commands.json").read_text())
     compiled = {Path(command["file"]).resolve() for command in commands}
     for file in tree.cpp:
-        if file.path.suffix != ".cpp" or file.path in compiled or file.folder == "docs":
+        built_apart = file.name.startswith(("docs/", "tests/integration/install/"))
+        if file.path.suffix != ".cpp" or file.path in compiled or built_apart:
             continue
         # Of two files that stand for each other, such as mpi.cpp and no_mpi.cpp, CMake chooses one.
         stem = file.path.name

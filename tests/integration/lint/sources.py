@@ -107,8 +107,8 @@ def opens_function(header, after):
         return False
     if "(" not in header or re.search(r"=\s*$", header):
         return False
-    # A brace in a constructor's list of members: another member or the body follows.
-    return not re.match(r"\s*[,{]", after)
+    # A brace in a constructor's list of members: inside an argument, or another member or the body follows.
+    return header.count("(") == header.count(")") and not re.match(r"\s*[,{]", after)
 
 
 def function_name(header):
