@@ -23,5 +23,8 @@ install(TARGETS lockring_all lockring_flags ${libraries} EXPORT lockring_targets
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lockring)
 install(EXPORT lockring_targets NAMESPACE lockring:: FILE lockringTargets.cmake DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lockringConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_SOURCE_DIR}/cmake/lockringConfig.cmake ${PROJECT_BINARY_DIR}/lockringConfigVersion.cmake
+install(FILES
+  ${PROJECT_SOURCE_DIR}/cmake/Findlibxsmm.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/lockringConfig.cmake
+  ${PROJECT_BINARY_DIR}/lockringConfigVersion.cmake
   DESTINATION ${package_folder})

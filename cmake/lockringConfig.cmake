@@ -1,5 +1,6 @@
 # Read by find_package(lockring): finds what the static libraries need, then declares them.
 include(CMakeFindDependencyMacro)
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 find_dependency(CLI11)
 find_dependency(CURL)
 find_dependency(Eigen3)
@@ -9,5 +10,6 @@ find_dependency(PNG)
 find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(fmt)
+find_dependency(libxsmm)
 find_dependency(nlohmann_json)
 include(${CMAKE_CURRENT_LIST_DIR}/lockringTargets.cmake)
