@@ -3,16 +3,24 @@
 namespace lockring::app {
 
 // Each is defined in the file of its first word.
+Action bench_gemm(CLI::App& app);
+Action bench_infer(CLI::App& app);
+Action bench_train(CLI::App& app);
 Action data_info(CLI::App& app);
 Action data_ingest(CLI::App& app);
 Action data_verify(CLI::App& app);
 Action doctor(CLI::App& app);
+Action train(CLI::App& app);
 
 std::span<const Command> commands() {
   static const Command table[] = {
       {"data ingest", "find, check and store a data set", data_ingest},
       {"data info", "what is stored of a data set", data_info},
       {"data verify", "check every byte of a stored data set", data_verify},
+      {"train", "train a model on replicas in lockstep", train},
+      {"bench train", "images a second in training", bench_train},
+      {"bench infer", "latency and images a second in inference", bench_infer},
+      {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
       {"doctor", "what this machine offers: processor, caches, libraries, measured peaks", doctor},
   };
   return table;

@@ -1,0 +1,81 @@
+// lockring train: its options.
+#include "apps/command.h"
+#include "apps/parse.h"
+#include "apps/train/options.h"
+#include "apps/train/run.h"
+#include "nn/optimizer.h"
+#include "nn/schedule.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace lockring::app {
+namespace {
+
+void declare_data(CLI::App& app, TrainOptions& o) {
+  app.add_option("--dataset", o.dataset, "the data set's name");
+  app.add_option("--data-dir", o.data_dir, "where data sets are stored; the user's data directory by default");
+  app.add_option("--val-fraction", o.val_fraction, "share of the training images that is held out for validation");
+  app.add_option("--augment", o.augment, "random changes to training images, such as crop:2,flip");
+}
+
+void declare_recipe(CLI::App& app, TrainOptions& o) {
+  app.add_option("--model", o.model, "architecture; see lockring models");
+  app.add_option("--epochs", o.epochs, "times that the training images are seen");
+  app.add_option("--batch-size", o.batch_size, "images a step, over all replicas");
+  app.add_option("--max-steps", o.max_steps, "end after so many steps; 0 for no limit");
+  app.add_option("--optimizer", o.optimizer, "sgd, adam or adamw")->check(one_of(nn::optimizer_names()));
+  app.add_option("--lr", o.learning_rate, "learning rate, the schedule's highest");
+  app.add_option("--momentum", o.momentum, "momentum of sgd");
+  app.add_flag("--nesterov", o.nesterov, "Nesterov's form of it");
+  app.add_option("--schedule", o.schedule, "constant, step, cosine or onecycle")->check(one_of(nn::schedule_names()));
+  app.add_option("--warmup-steps", o.warmup_steps, "steps over which the learning rate rises first");
+  app.add_option("--weight-decay", o.weight_decay, "pulls weights towards zero");
+  app.add_option("--label-smoothing", o.label_smoothing, "share of each target that is spread over all classes");
+  app.add_option("--clip-norm", o.clip_norm, "longest gradient; longer ones are scaled down; 0 for no limit");
+  app.add_option("--ema", o.ema, "decay of a moving average of the parameters, which is then what counts; 0 for none");
+  app.add_option("--early-stop", o.early_stop, "end after so many epochs without a better validation accuracy");
+  app.add_option("--init-from", o.init_from, "bundle whose parameters to start from");
+  app.add_option("--seed", o.seed, "of everything random");
+}
+
+void declare_execution(CLI::App& app, TrainOptions& o) {
+  app.add_option("--replicas", o.replicas, "threads that train in lockstep; auto is one a core");
+  app.add_option("--micro-batch", o.micro_batch, "images computed at once; auto is the model's own");
+  app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
+  app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
+      ->configurable(false);
+  app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);
+  app.add_flag("--quiet", o.quiet, "show nothing but the result")->configurable(false);
+  app.add_flag("--json", o.json, "print the result as one JSON object")->configurable(false);
+}
+
+// The command as it would be typed: what differs from the defaults is enough to run it again.
+std::string command_text(const CLI::App& app) {
+  std::string text = "lockring train";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    text += " --" + option->get_lnames().front();
+    if (option->get_expected_max() == 0) continue;
+    for (const std::string& value : option->results()) text += " " + value;
+  }
+  return text;
+}
+
+}  // namespace
+
+Action train(CLI::App& app) {
+  auto options = std::make_shared<TrainOptions>();
+  declare_recipe(app, *options);
+  declare_data(app, *options);
+  declare_execution(app, *options);
+  app.footer("Example:\n  lockring train --model cnn --epochs 10 --batch-size 128 --augment flip --run-dir runs/first");
+  return [options, &app] {
+    options->command = command_text(app);
+    options->config_text = config_text(app);
+    return TrainRun(*options).run();
+  };
+}
+
+}  // namespace lockring::app

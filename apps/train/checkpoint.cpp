@@ -1,0 +1,109 @@
+#include "apps/train/checkpoint.h"
+
+#include "apps/program.h"
+#include "core/error.h"
+
+namespace lockring::app {
+namespace {
+
+constexpr const char* kRecipePrefix = "recipe.";
+
+nn::BundleInfo bundle_info(const TrainOptions& options, const Setup& setup,
+                           const std::map<std::string, double>& metrics) {
+  nn::BundleInfo info;
+  info.program_version = version();
+  info.architecture = options.model;
+  info.input_shape = {setup.images.height, setup.images.width, setup.images.channels};
+  info.transform = to_string(setup.transform);
+  info.mean = setup.dataset.statistics.mean;
+  info.deviation = setup.dataset.statistics.deviation;
+  info.classes = setup.dataset.classes;
+  info.metrics = metrics;
+  info.data_digest = setup.dataset.digest;
+  info.seed = options.seed;
+  return info;
+}
+
+// The first training image and the model's answer to it.
+nn::GoldenSample golden_sample(const Setup& setup, const nn::Model& model) {
+  const NoGrad no_grad;
+  const data::Split& train = setup.dataset.train;
+  const std::uint32_t first[] = {0};
+  Tensor input = Tensor::empty(train.images.shape().with_leading(1));
+  std::int32_t label = 0;
+  setup.transform.fill_batch(train, first, 0, 0, false, input.data(), &label);
+  const Tensor logits = model.forward(input);
+  const Shape image{setup.images.height, setup.images.width, setup.images.channels};
+  return {train.images.slice(0, 1).view(image), logits.view({logits.size(1)})};
+}
+
+// The options that decide a run's bits.
+std::map<std::string, std::string> recipe(const TrainOptions& options, const Setup& setup, const Trainer& trainer) {
+  std::map<std::string, std::string> recipe = {
+      {"model", options.model},
+      {"batch-size", fmt::format("{}", options.batch_size)},
+      {"optimizer", options.optimizer},
+      {"lr", fmt::format("{}", options.learning_rate)},
+      {"momentum", fmt::format("{}", options.momentum)},
+      {"nesterov", fmt::format("{}", options.nesterov)},
+      {"schedule", options.schedule},
+      {"warmup-steps", fmt::format("{}", options.warmup_steps)},
+      {"weight-decay", fmt::format("{}", options.weight_decay)},
+      {"label-smoothing", fmt::format("{}", options.label_smoothing)},
+      {"clip-norm", fmt::format("{}", options.clip_norm)},
+      {"ema", fmt::format("{}", options.ema)},
+      {"augment", options.augment},
+      {"val-fraction", fmt::format("{}", options.val_fraction)},
+      {"seed", fmt::format("{}", options.seed)},
+      {"shards", fmt::format("{}", trainer.options().shards)},
+      {"micro-batch", fmt::format("{}", trainer.options().micro_batch)},
+      {"dataset", fmt::format("{} {}", setup.dataset.name, setup.dataset.digest)},
+  };
+  // A constant rate goes on as long as one likes; the other schedules are cut to the number of epochs.
+  if (options.schedule != "constant") recipe["epochs"] = fmt::format("{}", options.epochs);
+  return recipe;
+}
+
+void check_recipe(const std::map<std::string, std::string>& training,
+                  const std::map<std::string, std::string>& wanted) {
+  for (const auto& [key, value] : wanted) {
+    const auto found = training.find(kRecipePrefix + key);
+    check(found != training.end(), "the checkpoint was made with another --schedule than the one given");
+    check(found->second == value, "the run to resume has {} '{}', not '{}'", key, found->second, value);
+  }
+}
+
+}  // namespace
+
+void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
+                const nn::Model& model, const std::map<std::string, double>& metrics) {
+  nn::save_bundle(path, bundle_info(options, setup, metrics), model.parameters(), golden_sample(setup, model));
+}
+
+void save_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
+                     Trainer& trainer, const TrainState& state) {
+  nn::TrainingState training{trainer.optimizer().state(), state.to_text()};
+  for (const auto& [key, value] : recipe(options, setup, trainer)) training.values[kRecipePrefix + key] = value;
+  nn::save_checkpoint(path, bundle_info(options, setup, {}), trainer.model().parameters(),
+                      golden_sample(setup, trainer.model()), training);
+}
+
+TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
+                           Trainer& trainer) {
+  const nn::Bundle checkpoint = nn::load_bundle(path);
+  check(!checkpoint.training.empty(), ErrorCode::data, "{} is a bundle, not a checkpoint to resume from",
+        path.string());
+  check_recipe(checkpoint.training, recipe(options, setup, trainer));
+  const TrainState state = TrainState::from_text(checkpoint.training);
+  nn::load_parameters(checkpoint, trainer.model().parameters());
+  nn::load_state(checkpoint, trainer.optimizer().state());
+  trainer.refresh();
+  return state;
+}
+
+void load_initial_parameters(const std::filesystem::path& path, Trainer& trainer) {
+  nn::load_parameters(nn::load_bundle(path), trainer.model().parameters());
+  trainer.refresh();
+}
+
+}  // namespace lockring::app

@@ -1,0 +1,45 @@
+// What the user asked of `lockring train`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockring::app {
+
+struct TrainOptions {
+  std::string model = "cnn";
+  std::string dataset = "fashion-mnist";
+  std::string data_dir;
+  std::string run_dir;  // empty: the next free runs/MODEL-N
+  bool resume = false;
+
+  std::int64_t epochs = 10;
+  std::int64_t batch_size = 128;
+  std::int64_t max_steps = 0;  // 0: no limit
+  std::string optimizer = "adam";
+  double learning_rate = 1e-3;
+  double momentum = 0.9;  // sgd
+  bool nesterov = false;  // sgd
+  std::string schedule = "constant";
+  std::int64_t warmup_steps = 0;
+  double weight_decay = 0;
+  double label_smoothing = 0;
+  double clip_norm = 0;
+  double ema = 0;
+  std::string augment;
+  double val_fraction = 0.1;
+  std::int64_t early_stop = 0;  // epochs without a better validation accuracy; 0: never
+  std::string init_from;
+  std::uint64_t seed = 1;
+
+  std::string replicas = "auto";
+  std::string micro_batch = "auto";
+  std::int64_t shards = 0;
+
+  bool quiet = false;
+  bool json = false;
+  std::string command;      // as typed, for the summary
+  std::string config_text;  // the effective options, to be used again with --config
+};
+
+}  // namespace lockring::app

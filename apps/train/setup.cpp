@@ -1,0 +1,84 @@
+#include "apps/train/setup.h"
+
+#include "core/cpu.h"
+#include "core/error.h"
+#include "data/dataset_store.h"
+
+#include <charconv>
+
+namespace lockring::app {
+namespace {
+
+// "auto" or a count.
+std::int64_t count_or(const std::string& text, std::int64_t automatic, const char* option) {
+  if (text == "auto") return automatic;
+  std::int64_t count = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  check(error == std::errc() && rest == text.data() + text.size() && count > 0,
+        "{} takes 'auto' or a number of at least 1, not '{}'", option, text);
+  return count;
+}
+
+// The spec without its random parts would do for evaluation too: crop and flip act in training only.
+std::string transform_spec(const TrainOptions& options) {
+  return options.augment.empty() ? "normalize" : "normalize," + options.augment;
+}
+
+void check_ranges(const TrainOptions& options) {
+  check(options.epochs > 0, "--epochs {} is not possible; at least 1", options.epochs);
+  check(options.batch_size > 0, "--batch-size {} is not possible; at least 1", options.batch_size);
+  check(options.max_steps >= 0, "--max-steps {} is not possible", options.max_steps);
+  check(options.learning_rate > 0, "--lr {} is not possible; above 0", options.learning_rate);
+  check(options.shards >= 0, "--shards {} is not possible; at least 1", options.shards);
+  check(options.early_stop >= 0, "--early-stop {} is not possible", options.early_stop);
+  check(options.early_stop == 0 || options.val_fraction > 0, "--early-stop needs a --val-fraction above 0");
+  check(options.label_smoothing >= 0 && options.label_smoothing < 1, "--label-smoothing {} is not within 0 and 1",
+        options.label_smoothing);
+}
+
+models::ImageSpec image_spec(const data::Dataset& dataset) {
+  const Shape& shape = dataset.train.images.shape();
+  return {shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
+}
+
+TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
+  TrainerOptions trainer;
+  trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
+  trainer.replicas = static_cast<int>(count_or(options.replicas, usable_cores(), "--replicas"));
+  trainer.shards = options.shards;
+  trainer.micro_batch = count_or(options.micro_batch, setup.architecture->micro_batch, "--micro-batch");
+  trainer.seed = options.seed;
+  trainer.label_smoothing = options.label_smoothing;
+  trainer.clip_norm = options.clip_norm;
+  trainer.optimizer = {.name = options.optimizer,
+                       .momentum = options.momentum,
+                       .nesterov = options.nesterov,
+                       .weight_decay = options.weight_decay,
+                       .ema_decay = options.ema};
+  return trainer;
+}
+
+}  // namespace
+
+Setup make_setup(const TrainOptions& options) {
+  check_ranges(options);
+  Setup setup;
+  setup.architecture = &models::find_architecture(options.model);
+  data::Transform::parse(options.augment);  // refuses a wrong spec before the data set is read
+  const auto data_dir = options.data_dir.empty() ? data::default_data_dir() : std::filesystem::path(options.data_dir);
+  setup.dataset = data::load_dataset(data_dir, options.dataset);
+  setup.images = image_spec(setup.dataset);
+  setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
+  setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);
+  setup.holdout = data::stratified_holdout(setup.dataset.train.labels, options.val_fraction, options.seed);
+  setup.steps_per_epoch =
+      data::steps_per_epoch(static_cast<std::int64_t>(setup.holdout.train.size()), options.batch_size);
+  setup.trainer = trainer_options(options, setup);
+  setup.schedule = {.name = options.schedule,
+                    .learning_rate = options.learning_rate,
+                    .total_steps = options.epochs * setup.steps_per_epoch,
+                    .warmup_steps = options.warmup_steps};
+  return setup;
+}
+
+}  // namespace lockring::app

@@ -1,0 +1,30 @@
+// What a run works with, made from what the user asked for.
+#pragma once
+
+#include "apps/train/options.h"
+#include "apps/train/trainer.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "data/transform.h"
+#include "models/models.h"
+#include "nn/schedule.h"
+
+#include <cstdint>
+
+namespace lockring::app {
+
+struct Setup {
+  data::Dataset dataset;
+  data::Transform transform;
+  data::Holdout holdout;  // of the training images: those to train on, those to validate with
+  const models::Architecture* architecture = nullptr;
+  models::ImageSpec images;
+  TrainerOptions trainer;
+  nn::ScheduleOptions schedule;
+  std::int64_t steps_per_epoch = 0;
+};
+
+// Throws Error{usage} for options that cannot be, before anything is written; Error{data} if there is no data set.
+Setup make_setup(const TrainOptions& options);
+
+}  // namespace lockring::app

@@ -1,0 +1,56 @@
+#include "apps/train/summary.h"
+
+#include "apps/report.h"
+#include "apps/terminal.h"
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <nlohmann/json.hpp>
+
+namespace lockring::app {
+namespace {
+
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace
+
+std::string summary_json(const Summary& summary, const TrainOptions& options, const Setup& setup,
+                         const TrainState& state) {
+  const bool validated = state.best_epoch > 0;
+  nlohmann::ordered_json json = {
+      {"model", options.model},
+      {"parameters", summary.parameters},
+      {"epochs", summary.epochs},
+      {"seed", options.seed},
+      {"replicas", summary.replicas},
+      {"images_per_second", summary.timing.images_per_second()},
+      {"wall_seconds", summary.wall_seconds},
+      {"data_wait_fraction", summary.timing.data_wait_fraction()},
+      {"peak_rss_bytes", peak_rss_bytes()},
+      {"val_accuracy", validated ? nlohmann::ordered_json(state.best_accuracy) : nullptr},
+      {"val_loss", validated ? nlohmann::ordered_json(state.best_loss) : nullptr},
+      {"test_accuracy", summary.test.accuracy()},
+      {"test_loss", summary.test.loss},
+      {"best_epoch", state.best_epoch},
+      {"steps", state.step},
+      {"bundle", summary.bundle.string()},
+      {"data_digest", setup.dataset.digest},
+      {"command", options.command},
+  };
+  return json.dump(2) + "\n";
+}
+
+std::string summary_text(const Summary& summary, const Setup& setup, const TrainState& state) {
+  const std::string best = state.best_epoch > 0 ? fmt::format(", best epoch {}", state.best_epoch) : "";
+  return fmt::format("test accuracy {:.4f}, loss {:.4f}{}\n\n{}\n{} images/s, {} in all\nbundle: {}\n",
+                     summary.test.accuracy(), summary.test.loss, best,
+                     confusion_table(summary.test, setup.dataset.classes),
+                     with_thousands(static_cast<std::int64_t>(summary.timing.images_per_second())),
+                     duration_text(summary.wall_seconds), summary.bundle.string());
+}
+
+}  // namespace lockring::app

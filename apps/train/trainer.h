@@ -1,0 +1,106 @@
+// Replicas that train one model in lockstep: the step, and exact evaluation.
+//
+// A step takes a global batch. Each shard of it (a contiguous part; by default one a replica) is computed by one
+// replica, micro-batch after micro-batch, into a gradient arena of its own. Then the replicas meet; each adds up its
+// slice of all shards' gradients as a fixed binary tree, sees whether all is finite, and updates its slice of the one
+// parameter arena. The bits depend on the recipe (seed, batch, shards, micro-batch), not on the number of replicas.
+#pragma once
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "data/transform.h"
+#include "distributed/replica_team.h"
+#include "nn/model.h"
+#include "nn/optimizer.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lockring::app {
+
+struct TrainerOptions {
+  std::function<std::unique_ptr<nn::Module>()> build;  // called once a replica
+  int replicas = 1;
+  std::int64_t shards = 0;       // a multiple of replicas; 0: as many as replicas
+  std::int64_t micro_batch = 0;  // 0: the whole shard at once
+  std::uint64_t seed = 0;
+  nn::OptimizerOptions optimizer;
+  double label_smoothing = 0;
+  double clip_norm = 0;  // 0: no clipping
+};
+
+struct StepResult {
+  double loss_sum = 0;  // over the batch
+  std::int64_t count = 0;
+  std::int64_t correct = 0;
+  double gradient_norm = 0;  // of the mean gradient, before clipping
+  double data_seconds = 0;   // the longest that a replica waited for its data
+};
+
+// Owned and called by one thread, which is replica 0.
+class Trainer {
+ public:
+  // Reads images and labels of `train` through `transform`; both must outlive the trainer. Throws Error{usage} on
+  // options that cannot be.
+  Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform);
+
+  // One step on the samples given (the global batch, in order). `step` counts from 0 over the whole run.
+  // Throws Error{diverged}, naming step and layer, when a loss or gradient is not finite; nothing is updated then.
+  StepResult step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate);
+
+  // The moving average of the parameters as a model, or the model itself if none is kept.
+  const nn::Model& averaged();
+  // To be called after the parameters were written to from outside.
+  void refresh();
+
+  nn::Model& model() { return *models_[0]; }
+  const nn::Optimizer& optimizer() const { return *optimizer_; }
+  dist::ReplicaTeam& team() { return team_; }
+  const TrainerOptions& options() const { return options_; }
+
+ private:
+  // What a shard contributes besides its gradient.
+  struct Tail {
+    double loss_sum = 0;
+    std::int64_t correct = 0;
+    double data_seconds = 0;
+    data::Range bad;  // positions in the batch of the first micro-batch whose loss is not finite; empty if none
+  };
+  struct StepInput {
+    std::span<const std::uint32_t> batch;
+    std::int64_t epoch = 0;
+    std::int64_t step = 0;
+    double learning_rate = 0;
+  };
+
+  void run_step(int replica);
+  void compute_shard(int replica, std::int64_t shard);
+  void compute_micro_batch(int replica, data::Range range, Tail& tail);
+  void reduce(dist::Slice slice);
+  void update(dist::Slice slice);
+  nn::Context context(std::int64_t first_sample) const;
+  Tensor images_of(data::Range range, Tensor& labels) const;
+  StepResult totals() const;
+  bool diverged() const;
+  [[noreturn]] void report_divergence();
+
+  TrainerOptions options_;
+  const data::Split& train_;
+  const data::Transform& transform_;
+  dist::ReplicaTeam team_;
+  std::vector<std::unique_ptr<nn::Model>> models_;  // one a replica, on one parameter arena
+  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::unique_ptr<nn::Model> average_;
+
+  std::vector<nn::Arena> gradients_;  // one a shard; the first takes the sum
+  std::vector<const float*> gradient_starts_;
+  std::vector<Tail> tails_;            // one a shard
+  std::vector<double> square_blocks_;  // of the summed gradient
+  StepInput input_;
+  std::function<void(int)> step_job_;
+};
+
+}  // namespace lockring::app

@@ -1,0 +1,43 @@
+#include "models/models.h"
+#include "models/plane.h"
+#include "nn/batch_norm.h"
+#include "nn/conv2d.h"
+#include "nn/layers.h"
+#include "nn/linear.h"
+#include "nn/sequential.h"
+
+namespace lockring::models {
+namespace {
+
+void add_conv_norm(nn::Sequential& to, const std::string& name, std::int64_t in, std::int64_t out) {
+  to.add<nn::Conv2d>(name + ".conv", in, out, 3, nn::Conv2dLayerOptions{.padding = 1, .bias = false});
+  to.add<nn::BatchNorm>(name + ".norm", out, Activation::relu);
+}
+
+void add_residual(nn::Sequential& to, const std::string& name, std::int64_t channels) {
+  auto body = std::make_unique<nn::Sequential>();
+  add_conv_norm(*body, "1", channels, channels);
+  add_conv_norm(*body, "2", channels, channels);
+  to.add<nn::Residual>(name, std::move(body));
+}
+
+}  // namespace
+
+// Pools early and widens late: most of the work is done on 7 x 7 and 14 x 14 planes.
+std::unique_ptr<nn::Module> resnet(const ImageSpec& images) {
+  constexpr std::int64_t kWidth = 16;
+  Plane(images).pool().pool();
+  auto model = std::make_unique<nn::Sequential>();
+  add_conv_norm(*model, "stem", images.channels, kWidth);
+  model->add<nn::MaxPool2d>("pool1", 2);
+  add_conv_norm(*model, "widen1", kWidth, 2 * kWidth);
+  add_residual(*model, "block1", 2 * kWidth);
+  model->add<nn::MaxPool2d>("pool2", 2);
+  add_conv_norm(*model, "widen2", 2 * kWidth, 4 * kWidth);
+  add_residual(*model, "block2", 4 * kWidth);
+  model->add<nn::GlobalMaxPool>("pool3");
+  model->add<nn::Linear>("dense", 4 * kWidth, images.classes);
+  return model;
+}
+
+}  // namespace lockring::models
