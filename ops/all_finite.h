@@ -1,4 +1,4 @@
-// Whether no element is infinite or NaN; a quick pass over the bits, cheaper than reading the memory costs.
+// Whether every element is a number: neither infinite nor NaN. One vectorised pass over the bits.
 #pragma once
 
 #include "core/tensor.h"
