@@ -149,8 +149,7 @@ int InferBench::run() const {
   for (float& value : x.values()) value = rng.uniform();
   std::vector<std::vector<double>> times(threads);
   team.run([&](int thread) {
-    const NoGrad no_grad;
-    const auto forward = [&] { net.forward(x); };
+    const auto forward = [&] { net.infer(x, architecture.micro_batch); };
     time_calls(seconds / 4, 10, forward);
     team.meet();
     times[thread] = time_calls(seconds, 10, forward);

@@ -20,7 +20,7 @@ Tensor Conv2d::forward(const Tensor& x, const Context& /*context*/) const {
                      packed_);
 }
 
-void Conv2d::refresh_own() { ops::pack_weights(weight_.tensor(), packed_); }
+void Conv2d::refresh_own(Purpose /*purpose*/) { ops::pack_weights(weight_.tensor(), packed_); }
 
 ConvReluPool::ConvReluPool(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t padding)
     : weight_(add_parameter("weight", {out, kernel, kernel, in}, ParameterKind::weight,
@@ -32,6 +32,6 @@ Tensor ConvReluPool::forward(const Tensor& x, const Context& /*context*/) const 
   return ops::conv_relu_pool(x, weight_.tensor(), bias_.tensor(), padding_, packed_);
 }
 
-void ConvReluPool::refresh_own() { ops::pack_weights(weight_.tensor(), packed_); }
+void ConvReluPool::refresh_own(Purpose /*purpose*/) { ops::pack_weights(weight_.tensor(), packed_); }
 
 }  // namespace lockring::nn

@@ -19,7 +19,7 @@ class Conv2d : public Module {
   Tensor forward(const Tensor& x, const Context& context) const override;
 
  private:
-  void refresh_own() override;
+  void refresh_own(Purpose purpose) override;
 
   Parameter& weight_;
   Parameter* bias_ = nullptr;
@@ -34,7 +34,7 @@ class ConvReluPool : public Module {
   Tensor forward(const Tensor& x, const Context& context) const override;
 
  private:
-  void refresh_own() override;
+  void refresh_own(Purpose purpose) override;
 
   Parameter& weight_;
   Parameter& bias_;

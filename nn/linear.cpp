@@ -6,7 +6,7 @@
 namespace lockring::nn {
 namespace {
 
-// Packing weights that are larger than this costs a training step more than the product on unpacked ones.
+// In training, packing weights that are larger than this costs a step more than the product on unpacked ones.
 constexpr std::int64_t kPackedAtMost = std::int64_t{1} << 17;
 
 }  // namespace
@@ -20,8 +20,12 @@ Tensor Linear::forward(const Tensor& x, const Context& /*context*/) const {
   return ops::linear(x, weight_.tensor(), bias_.tensor(), activation_, packed_);
 }
 
-void Linear::refresh_own() {
-  if (weight_.tensor().elements() <= kPackedAtMost) ops::pack_weights(weight_.tensor(), packed_);
+void Linear::refresh_own(Purpose purpose) {
+  if (purpose == Purpose::inference || weight_.tensor().elements() <= kPackedAtMost) {
+    ops::pack_weights(weight_.tensor(), packed_);
+  } else {
+    packed_ = Tensor();
+  }
 }
 
 }  // namespace lockring::nn

@@ -12,7 +12,7 @@ class Linear : public Module {
   Tensor forward(const Tensor& x, const Context& context) const override;
 
  private:
-  void refresh_own() override;
+  void refresh_own(Purpose purpose) override;
 
   Parameter& weight_;
   Parameter& bias_;

@@ -32,6 +32,20 @@ void Model::bind_values() {
   });
 }
 
+Tensor Model::infer(const Tensor& x, std::int64_t rows) const {
+  const NoGrad no_grad;
+  const std::int64_t count = x.size(0);
+  if (rows <= 0 || count <= rows) return forward(x);
+  Tensor logits;
+  for (std::int64_t begin = 0; begin < count; begin += rows) {
+    const std::int64_t end = std::min(begin + rows, count);
+    const Tensor part = forward(x.slice(begin, end));
+    if (!logits.defined()) logits = Tensor::empty(part.shape().with_leading(count));
+    std::ranges::copy(part.values(), logits.slice(begin, end).data());
+  }
+  return logits;
+}
+
 void Model::bind_gradients(const Arena& gradients) {
   for (std::size_t i = 0; i < in_order_.size(); ++i)
     in_order_[i]->leaf.bind_gradient(gradients.view(layout().segments()[i]));

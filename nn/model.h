@@ -21,6 +21,9 @@ class Model {
 
   Tensor forward(const Tensor& x, const Context& context = {}) const { return root_->forward(x, context); }
 
+  // Logits without gradients, `rows` images at a time, so that their activations stay in cache; 0 for all at once.
+  Tensor infer(const Tensor& x, std::int64_t rows) const;
+
   Arena& parameters() { return parameters_; }
   const Arena& parameters() const { return parameters_; }
   const ArenaLayout& layout() const { return parameters_.layout(); }
@@ -30,7 +33,7 @@ class Model {
   // Sets to zero what no gradient has reached since bind_gradients; the arena is then complete.
   void complete_gradients();
   // To be called when the parameters have changed, before the next forward.
-  void refresh() { root_->refresh(); }
+  void refresh(Purpose purpose = Purpose::inference) { root_->refresh(purpose); }
 
  private:
   void bind_values();

@@ -17,9 +17,9 @@ void Module::for_each_parameter(const ParameterVisitor& visit, const std::string
   for (const auto& [name, child] : children_) child->for_each_parameter(visit, prefix + name + ".");
 }
 
-void Module::refresh() {
-  refresh_own();
-  for (const auto& [name, child] : children_) child->refresh();
+void Module::refresh(Purpose purpose) {
+  refresh_own(purpose);
+  for (const auto& [name, child] : children_) child->refresh(purpose);
 }
 
 }  // namespace lockring::nn

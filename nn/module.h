@@ -28,6 +28,9 @@ struct Context {
   const ForwardObserver* observer = nullptr;
 };
 
+// What copies made of the parameters are for: in training they are made anew each step, in inference once.
+enum class Purpose { training, inference };
+
 class Module {
  public:
   Module() = default;
@@ -42,7 +45,7 @@ class Module {
   void for_each_parameter(const ParameterVisitor& visit, const std::string& prefix = "");
 
   // Brings copies made of the parameters (packed weights) up to date, here and in the children.
-  void refresh();
+  void refresh(Purpose purpose);
 
  protected:
   Parameter& add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
@@ -56,7 +59,7 @@ class Module {
   const std::vector<Child>& children() const { return children_; }
 
  private:
-  virtual void refresh_own() {}
+  virtual void refresh_own(Purpose /*purpose*/) {}
 
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::vector<Child> children_;

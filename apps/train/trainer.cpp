@@ -71,7 +71,7 @@ void Trainer::run_step(int replica) {
   if (diverged()) return;  // all replicas see the same sums
   update(slice);
   team_.meet();
-  models_[replica]->refresh();
+  models_[replica]->refresh(nn::Purpose::training);
 }
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {
@@ -178,7 +178,7 @@ const nn::Model& Trainer::averaged() {
 }
 
 void Trainer::refresh() {
-  for (const auto& model : models_) model->refresh();
+  for (const auto& model : models_) model->refresh(nn::Purpose::training);
 }
 
 }  // namespace lockring::app
