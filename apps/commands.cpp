@@ -10,6 +10,9 @@ Action data_info(CLI::App& app);
 Action data_ingest(CLI::App& app);
 Action data_verify(CLI::App& app);
 Action doctor(CLI::App& app);
+Action eval(CLI::App& app);
+Action models(CLI::App& app);
+Action predict(CLI::App& app);
 Action train(CLI::App& app);
 
 std::span<const Command> commands() {
@@ -18,6 +21,9 @@ std::span<const Command> commands() {
       {"data info", "what is stored of a data set", data_info},
       {"data verify", "check every byte of a stored data set", data_verify},
       {"train", "train a model on replicas in lockstep", train},
+      {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
+      {"predict", "what a trained model takes images for", predict},
+      {"models", "the architectures there are", models},
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},
       {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
