@@ -134,10 +134,13 @@ void Trainer::update(dist::Slice slice) {
 StepResult Trainer::totals() const {
   StepResult result;
   result.count = static_cast<std::int64_t>(input_.batch.size());
-  for (const Tail& tail : tails_) {
-    result.loss_sum += tail.loss_sum;
-    result.correct += tail.correct;
-    result.data_seconds = std::max(result.data_seconds, tail.data_seconds);
+  const std::size_t per_replica = tails_.size() / models_.size();
+  double waited = 0;  // by one replica, over its shards
+  for (std::size_t shard = 0; shard < tails_.size(); ++shard) {
+    result.loss_sum += tails_[shard].loss_sum;
+    result.correct += tails_[shard].correct;
+    waited = (shard % per_replica == 0 ? 0 : waited) + tails_[shard].data_seconds;
+    result.data_seconds = std::max(result.data_seconds, waited);
   }
   double squares = 0;
   for (const double block : square_blocks_) squares += block;
