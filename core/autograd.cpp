@@ -164,8 +164,8 @@ void Leaf::set_value(const Tensor& value) {
 }
 
 void Leaf::bind_gradient(Tensor memory) {
-  check(memory.shape() == node_.shape, "a gradient of shape {} does not fit a leaf of shape {}",
-        to_string(memory.shape()), to_string(node_.shape));
+  check(memory.shape() == node_.shape, "a gradient of shape {} does not fit a leaf of shape {}", memory.shape(),
+        node_.shape);
   node_.grad = std::move(memory);
   node_.written = false;
   node_.bound = true;
@@ -187,7 +187,7 @@ NoGrad::NoGrad() : before_(std::exchange(this_tape().enabled, false)) {}
 NoGrad::~NoGrad() { this_tape().enabled = before_; }
 
 void backward(const Tensor& loss) {
-  check(loss.elements() == 1, "backward starts from a single value, not from shape {}", to_string(loss.shape()));
+  check(loss.elements() == 1, "backward starts from a single value, not from shape {}", loss.shape());
   backward(loss, Tensor::full(loss.shape(), 1.0F));
 }
 
@@ -195,7 +195,7 @@ void backward(const Tensor& output, const Tensor& gradient) {
   Tape& tape = this_tape();
   check(tape.tracks(output), "backward starts from a result of recorded ops; this tensor is not on the tape");
   check(gradient.elements() == output.elements(), "a gradient of shape {} does not fit an output of shape {}",
-        to_string(gradient.shape()), to_string(output.shape()));
+        gradient.shape(), output.shape());
   tape.run(output, gradient);
 }
 

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace lockring {
@@ -31,3 +33,8 @@ std::string to_string(const Shape& shape) {
 }
 
 }  // namespace lockring
+
+fmt::format_context::iterator fmt::formatter<lockring::Shape>::format(const lockring::Shape& shape,
+                                                                      fmt::format_context& context) const {
+  return fmt::formatter<fmt::string_view>::format(to_string(shape), context);
+}

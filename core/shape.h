@@ -1,6 +1,8 @@
 // The sizes of a tensor, outermost first. A value of fixed size, so that shapes never allocate.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -46,3 +48,9 @@ class Shape {
 std::string to_string(const Shape& shape);
 
 }  // namespace lockring
+
+// check(..., "{}", shape) makes the text only when it fails: a steady step formats nothing.
+template <>
+struct fmt::formatter<lockring::Shape> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const lockring::Shape& shape, fmt::format_context& context) const;
+};

@@ -31,7 +31,7 @@ const Segment* ArenaLayout::find(const std::string& name) const {
 std::string ArenaLayout::plan() const {
   std::string text;
   for (const Segment& segment : segments_)
-    text += fmt::format("{} {} {}\n", segment.name, to_string(segment.shape), static_cast<int>(segment.kind));
+    text += fmt::format("{} {} {}\n", segment.name, segment.shape, static_cast<int>(segment.kind));
   return text;
 }
 

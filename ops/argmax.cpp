@@ -10,8 +10,7 @@ constexpr Kernel<CountCorrectFn> kCountCorrect{"count_correct", kernels::cpu::co
                                                LOCKRING_CUDA_KERNEL(kernels::cuda::count_correct)};
 
 void check_scores(const Tensor& scores) {
-  check(scores.rank() == 2 && scores.size(1) > 0, "argmax: scores are [n, channels], not {}",
-        to_string(scores.shape()));
+  check(scores.rank() == 2 && scores.size(1) > 0, "argmax: scores are [n, channels], not {}", scores.shape());
 }
 
 }  // namespace
@@ -26,8 +25,7 @@ Tensor argmax(const Tensor& scores) {
 std::int64_t count_correct(const Tensor& scores, const Tensor& labels) {
   check_scores(scores);
   check(labels.dtype() == DType::i32 && labels.shape() == Shape{scores.size(0)},
-        "count_correct: labels {} {} do not fit scores {}", name_of(labels.dtype()), to_string(labels.shape()),
-        to_string(scores.shape()));
+        "count_correct: labels {} {} do not fit scores {}", name_of(labels.dtype()), labels.shape(), scores.shape());
   return kCountCorrect.on(scores.device())(scores.data(), labels.data<std::int32_t>(), scores.size(0), scores.size(1));
 }
 

@@ -21,10 +21,10 @@ constexpr Kernel<AddScaledFn> kAddScaled{"batch_norm", LOCKRING_SIMD_KERNELS(add
 
 BatchNormShape checked_shape(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                              const BatchNormOptions& options) {
-  check(x.rank() >= 2 && x.size(-1) > 0, "batch_norm: x is [n, ..., channels], not {}", to_string(x.shape()));
+  check(x.rank() >= 2 && x.size(-1) > 0, "batch_norm: x is [n, ..., channels], not {}", x.shape());
   const Shape channels{x.size(-1)};
   check(gamma.shape() == channels && beta.shape() == channels, "batch_norm: gamma {} and beta {} do not fit x {}",
-        to_string(gamma.shape()), to_string(beta.shape()), to_string(x.shape()));
+        gamma.shape(), beta.shape(), x.shape());
   check(options.group > 0, "batch_norm: the group {} is not positive", options.group);
   check(options.epsilon > 0, "batch_norm: epsilon {} is not positive", options.epsilon);
   BatchNormShape shape{.images = x.size(0), .pixels = 1, .channels = x.size(-1)};
@@ -135,8 +135,7 @@ Tensor batch_norm_eval(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                        const Tensor& variance, const BatchNormOptions& options) {
   const BatchNormShape shape = checked_shape(x, gamma, beta, options);
   check(mean.shape() == gamma.shape() && variance.shape() == gamma.shape(),
-        "batch_norm: mean {} and variance {} do not fit x {}", to_string(mean.shape()), to_string(variance.shape()),
-        to_string(x.shape()));
+        "batch_norm: mean {} and variance {} do not fit x {}", mean.shape(), variance.shape(), x.shape());
   Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
   const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean.detach(), variance.detach(), options};
   kApply.on(x.device())(shape, x.data(), saved.terms(), y.data());

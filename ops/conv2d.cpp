@@ -11,14 +11,12 @@ namespace lockring::ops {
 
 ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride,
                      std::int64_t padding) {
-  check(x.rank() == 4 && w.rank() == 4 && x.size(3) == w.size(3), "{}: x {} does not fit weights {}", op,
-        to_string(x.shape()), to_string(w.shape()));
-  check(!b.defined() || b.shape() == Shape{w.size(0)}, "{}: bias {} does not fit weights {}", op, to_string(b.shape()),
-        to_string(w.shape()));
+  check(x.rank() == 4 && w.rank() == 4 && x.size(3) == w.size(3), "{}: x {} does not fit weights {}", op, x.shape(),
+        w.shape());
+  check(!b.defined() || b.shape() == Shape{w.size(0)}, "{}: bias {} does not fit weights {}", op, b.shape(), w.shape());
   check(stride > 0 && padding >= 0, "{}: stride {} and padding {} are not possible", op, stride, padding);
   check(w.size(1) > 0 && w.size(2) > 0 && w.size(1) <= x.size(1) + 2 * padding && w.size(2) <= x.size(2) + 2 * padding,
-        "{}: a kernel of {} x {} does not fit into x {} with padding {}", op, w.size(1), w.size(2),
-        to_string(x.shape()), padding);
+        "{}: a kernel of {} x {} does not fit into x {} with padding {}", op, w.size(1), w.size(2), x.shape(), padding);
   ConvShape s{};
   s.n = x.size(0);
   s.h = x.size(1);

@@ -14,11 +14,9 @@ constexpr Kernel<CrossEntropyGradientFn> kGradient{"cross_entropy", LOCKRING_SIM
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, float label_smoothing) {
-  check(logits.rank() == 2 && logits.size(1) > 0, "cross_entropy: logits are [n, classes], not {}",
-        to_string(logits.shape()));
+  check(logits.rank() == 2 && logits.size(1) > 0, "cross_entropy: logits are [n, classes], not {}", logits.shape());
   check(labels.dtype() == DType::i32 && labels.shape() == Shape{logits.size(0)},
-        "cross_entropy: labels {} {} do not fit logits {}", name_of(labels.dtype()), to_string(labels.shape()),
-        to_string(logits.shape()));
+        "cross_entropy: labels {} {} do not fit logits {}", name_of(labels.dtype()), labels.shape(), logits.shape());
   check(label_smoothing >= 0 && label_smoothing < 1, "cross_entropy: label smoothing {} is not in [0, 1)",
         label_smoothing);
   const std::int64_t rows = logits.size(0);

@@ -59,7 +59,7 @@ Tensor silu(const Tensor& x) {
 }
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  check(a.shape() == b.shape(), "add: shapes {} and {} differ", to_string(a.shape()), to_string(b.shape()));
+  check(a.shape() == b.shape(), "add: shapes {} and {} differ", a.shape(), b.shape());
   Tensor y = Tensor::empty(a.shape(), DType::f32, a.device());
   kAdd.on(a.device())(a.data(), b.data(), a.elements(), y.data());
 

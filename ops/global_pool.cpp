@@ -19,7 +19,7 @@ constexpr Kernel<GlobalAvgPoolGradientFn> kAvgGradient{"global_avg_pool",
 
 GlobalPoolShape checked_shape(const char* op, const Tensor& x) {
   check(x.rank() == 4 && x.size(1) > 0 && x.size(2) > 0, "{}: x is [n, height, width, channels], not {}", op,
-        to_string(x.shape()));
+        x.shape());
   return {x.size(0), x.size(1) * x.size(2), x.size(3)};
 }
 

@@ -60,7 +60,7 @@ class Kernel {
   Function* on(Device device = {}) const {
     Function* function = cuda_;
     if (device.kind == DeviceKind::cpu) function = active_isa() == Isa::avx512 ? avx512_ : baseline_;
-    check(function != nullptr, ErrorCode::device, "{} has no kernel for device {}", name_, to_string(device));
+    if (function == nullptr) fail(ErrorCode::device, "{} has no kernel for device {}", name_, to_string(device));
     return function;
   }
 

@@ -17,10 +17,9 @@ constexpr Kernel<LinearWeightGradientFn> kWeightGradient{"linear", kernels::cpu:
                                                          LOCKRING_CUDA_KERNEL(kernels::cuda::linear_weight_gradient)};
 
 LinearShape checked_shape(const Tensor& x, const Tensor& w, const Tensor& b) {
-  check(x.rank() == 2 && w.rank() == 2 && x.size(1) == w.size(1), "linear: x {} does not fit weights {}",
-        to_string(x.shape()), to_string(w.shape()));
-  check(!b.defined() || b.shape() == Shape{w.size(0)}, "linear: bias {} does not fit weights {}", to_string(b.shape()),
-        to_string(w.shape()));
+  check(x.rank() == 2 && w.rank() == 2 && x.size(1) == w.size(1), "linear: x {} does not fit weights {}", x.shape(),
+        w.shape());
+  check(!b.defined() || b.shape() == Shape{w.size(0)}, "linear: bias {} does not fit weights {}", b.shape(), w.shape());
   return {x.size(0), w.size(1), w.size(0)};
 }
 

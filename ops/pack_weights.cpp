@@ -6,11 +6,11 @@
 namespace lockring::ops {
 
 void pack_weights(const Tensor& weight, Tensor& packed) {
-  check(weight.rank() >= 2, "weights have at least two dimensions, not shape {}", to_string(weight.shape()));
+  check(weight.rank() >= 2, "weights have at least two dimensions, not shape {}", weight.shape());
   if (weight.device().kind != DeviceKind::cpu) return;
   if (!packed.defined()) packed = Tensor::empty({weight.elements() / weight.size(0), weight.size(0)});
   check(packed.elements() == weight.elements(), "packed weights of shape {} do not fit weights of shape {}",
-        to_string(packed.shape()), to_string(weight.shape()));
+        packed.shape(), weight.shape());
   const std::int64_t columns = weight.elements() / weight.size(0);
   kTranspose.on()(weight.data(), weight.size(0), columns, packed.data());
 }

@@ -14,7 +14,7 @@ constexpr Kernel<SoftmaxGradientFn> kGradient{"softmax", LOCKRING_SIMD_KERNELS(s
 }  // namespace
 
 Tensor softmax(const Tensor& x) {
-  check(x.rank() == 2 && x.size(1) > 0, "softmax: x is [n, channels], not {}", to_string(x.shape()));
+  check(x.rank() == 2 && x.size(1) > 0, "softmax: x is [n, channels], not {}", x.shape());
   Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
   kForward.on(x.device())(x.data(), x.size(0), x.size(1), y.data());
 

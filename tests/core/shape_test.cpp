@@ -51,6 +51,7 @@ TEST(Shape, PrintsAsAList) {
   EXPECT_EQ(to_string(Shape({2, 28, 28, 1})), "[2, 28, 28, 1]");
   EXPECT_EQ(to_string(Shape({7})), "[7]");
   EXPECT_EQ(to_string(Shape()), "[]");
+  EXPECT_EQ(fmt::format("of {}", Shape({2, 3})), "of [2, 3]");
 }
 
 }  // namespace
