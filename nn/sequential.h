@@ -24,11 +24,8 @@ class Sequential : public Module {
 // x + body(x): He et al., "Deep Residual Learning for Image Recognition", CVPR 2016.
 class Residual : public Module {
  public:
-  explicit Residual(std::unique_ptr<Module> body) : body_(add_child("body", std::move(body))) {}
+  explicit Residual(std::unique_ptr<Module> body) { add_child("body", std::move(body)); }
   Tensor forward(const Tensor& x, const Context& context) const override;
-
- private:
-  Module& body_;
 };
 
 }  // namespace lockring::nn
