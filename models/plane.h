@@ -10,7 +10,12 @@ struct Plane {
   std::int64_t height;
   std::int64_t width;
 
-  explicit Plane(const ImageSpec& images) : height(images.height), width(images.width) {}
+  // Throws Error{usage} on images of no size, no channels or no classes.
+  explicit Plane(const ImageSpec& images) : height(images.height), width(images.width) {
+    check(images.channels > 0 && images.classes > 0, "images of {} channels and {} classes are not possible",
+          images.channels, images.classes);
+    checked();
+  }
 
   // After a convolution of stride 1. Throws Error{usage} when nothing is left.
   Plane& conv(std::int64_t kernel, std::int64_t padding = 0) {
