@@ -1,6 +1,6 @@
 // lockring bench train|infer|gemm: steady-state figures, warm-up left out.
 #include "apps/command.h"
-#include "apps/parse.h"
+#include "apps/option_values.h"
 #include "apps/terminal.h"
 #include "apps/train/trainer.h"
 #include "core/cpu.h"
@@ -199,7 +199,7 @@ int GemmBench::run() const {
 template <class Bench>
 std::shared_ptr<Bench> declare(CLI::App& app, const char* example) {
   auto bench = std::make_shared<Bench>();
-  app.add_option("--seconds", bench->seconds, "time to measure for")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", bench->seconds, "time to measure for")->check(above(0));
   app.add_flag("--json", bench->json, "print one JSON object");
   app.footer(std::string("Example:\n  ") + example);
   return bench;
