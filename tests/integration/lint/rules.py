@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "data": {"core", "data"},
     "distributed": {"core", "distributed"},
     "apps": set(SOURCE_FOLDERS),
-    "docs": set(SOURCE_FOLDERS) - {"apps"},
+    "docs": set(SOURCE_FOLDERS),
 }
 
 # Headers of backends, and the folders (or beginnings of file names) that may see them.
