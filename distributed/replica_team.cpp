@@ -3,6 +3,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace lockring::dist {
 namespace {
@@ -20,7 +21,13 @@ Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, in
 
 ReplicaTeam::ReplicaTeam(int replicas) : replicas_(replicas), start_(replicas), finish_(replicas), meeting_(replicas) {
   check(replicas > 0, "a team of {} replicas is not possible", replicas);
-  for (int replica = 1; replica < replicas; ++replica) threads_.emplace_back([this, replica] { work(replica); });
+  try {
+    for (int replica = 1; replica < replicas; ++replica) threads_.emplace_back([this, replica] { work(replica); });
+  } catch (const std::system_error& error) {
+    start_.abort();
+    for (std::thread& thread : threads_) thread.join();
+    fail(ErrorCode::device, "cannot start {} replicas: {}", replicas, error.what());
+  }
 }
 
 ReplicaTeam::~ReplicaTeam() {

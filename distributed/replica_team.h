@@ -29,7 +29,7 @@ Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, in
 
 class ReplicaTeam {
  public:
-  // Throws Error{usage} for fewer than one replica.
+  // Throws Error{usage} for fewer than one replica, Error{device} if the system refuses so many threads.
   explicit ReplicaTeam(int replicas);
   ~ReplicaTeam();
   ReplicaTeam(const ReplicaTeam&) = delete;

@@ -4,11 +4,13 @@
 #include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -90,6 +92,19 @@ TEST(ReplicaTeam, OfOneRunsOnItsOwner) {
 TEST(ReplicaTeam, RefusesFewerThanOneReplica) {
   expect_error(ErrorCode::usage, "a team of 0 replicas", [] { ReplicaTeam(0); });
   expect_error(ErrorCode::usage, "-3", [] { ReplicaTeam(-3); });
+}
+
+// Stacks so large that the address space soon has no room for another.
+TEST(ReplicaTeam, SaysSoIfThereCannotBeSoManyThreads) {
+  pthread_attr_t usual, large;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&large), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&large, std::size_t{1} << 45), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&large), 0);
+  expect_error(ErrorCode::device, "cannot start 16 replicas", [] { ReplicaTeam(16); });
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&large);
+  pthread_attr_destroy(&usual);
 }
 
 // Plain memory: what one wrote before a meeting all read behind it, and nobody writes before all have read.
