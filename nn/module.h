@@ -16,7 +16,7 @@
 
 namespace lockring::nn {
 
-// Called after each layer of a Sequential with the layer's path ("block1.conv2") and its output.
+// Called after each layer of a Sequential with the layer's path ("block1.body.1.conv") and its output.
 using ForwardObserver = std::function<void(const std::string& path, const Tensor& output)>;
 
 // What a forward pass is for. Random layers draw from (seed, step, sample): where a sample is computed changes nothing.
