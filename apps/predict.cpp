@@ -15,8 +15,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <memory>
-#include <numeric>
 
 namespace lockring::app {
 namespace {

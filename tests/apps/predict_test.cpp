@@ -98,10 +98,15 @@ TEST_F(PredictTest, ManyImagesGetTheAnswersThatTheyGetAlone) {
 }
 
 TEST_F(PredictTest, ImagesOfAnySizeAndColourAreFitted) {
-  const std::string jpeg = file("a.jpg", data::jpeg_file({40, 30, 3, true}, std::string(40 * 30 * 3, '\xf0')));
+  // Of one colour, so that nothing is lost in either format.
+  const std::string light(40 * 30 * 3, '\xf0');
+  const std::string jpeg = file("a.jpg", data::jpeg_file({40, 30, 3, true}, light));
+  const std::string png = file("a.png", data::png_file({40, 30, 8, PNG_COLOR_TYPE_RGB, true, {}}, light));
   const std::string large = file("large", data::idx_file({2, 12, 10, 3}));
-  const Json report = predict({jpeg, large});
-  ASSERT_EQ(report["predictions"].size(), 3u);
+  const Json report = predict({jpeg, png, large});
+  ASSERT_EQ(report["predictions"].size(), 4u);
+  EXPECT_EQ(answer(report["predictions"][0]), answer(report["predictions"][1]));
+  EXPECT_NE(answer(report["predictions"][0]), answer(report["predictions"][2]));
   EXPECT_EQ(report["predictions"][0]["inverted"], true) << "the ground is light";
 }
 
