@@ -1,8 +1,10 @@
 // lockring train: its options.
 #include "apps/command.h"
-#include "apps/parse.h"
+#include "apps/config_file.h"
+#include "apps/option_values.h"
 #include "apps/train/options.h"
 #include "apps/train/run.h"
+#include "apps/train/shell_word.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
 
@@ -58,7 +60,7 @@ std::string command_text(const CLI::App& app) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
     text += " --" + option->get_lnames().front();
     if (option->get_expected_max() == 0) continue;
-    for (const std::string& value : option->results()) text += " " + value;
+    for (const std::string& value : option->results()) text += fmt::format(" {}", shell_word(value));
   }
   return text;
 }

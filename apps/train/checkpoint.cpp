@@ -3,6 +3,8 @@
 #include "apps/program.h"
 #include "core/error.h"
 
+#include <algorithm>
+
 namespace lockring::app {
 namespace {
 
@@ -24,23 +26,38 @@ nn::BundleInfo bundle_info(const TrainOptions& options, const Setup& setup,
   return info;
 }
 
-// The first training image and the model's answer to it.
-nn::GoldenSample golden_sample(const Setup& setup, const nn::Model& model) {
-  const NoGrad no_grad;
+// The first training image as the model takes it.
+Tensor golden_input(const Setup& setup) {
   const data::Split& train = setup.dataset.train;
   const std::uint32_t first[] = {0};
   Tensor input = Tensor::empty(train.images.shape().with_leading(1));
   std::int32_t label = 0;
   setup.transform.fill_batch(train, first, 0, 0, false, input.data(), &label);
-  const Tensor logits = model.forward(input);
-  const Shape image{setup.images.height, setup.images.width, setup.images.channels};
-  return {train.images.slice(0, 1).view(image), logits.view({logits.size(1)})};
+  return input;
 }
 
-// The options that decide a run's bits.
-std::map<std::string, std::string> recipe(const TrainOptions& options, const Setup& setup, const Trainer& trainer) {
-  std::map<std::string, std::string> recipe = {
+// The first training image and the model's answer to it.
+nn::GoldenSample golden_sample(const Setup& setup, const nn::Model& model) {
+  const NoGrad no_grad;
+  const Tensor logits = model.forward(golden_input(setup));
+  const Shape image{setup.images.height, setup.images.width, setup.images.channels};
+  return {setup.dataset.train.images.slice(0, 1).view(image), logits.view({logits.size(1)})};
+}
+
+// Parameters that the last step threw far off show in any answer.
+void check_finite(const Setup& setup, const nn::Model& model, std::int64_t step) {
+  const std::string layer = nn::first_bad_layer(model, golden_input(setup), {});
+  check(layer.empty(), ErrorCode::diverged,
+        "the model's answers are not finite after step {}: first in layer '{}'; a lower --lr may help", step, layer);
+}
+
+// The options that decide a run's bits; first those that others follow from.
+using Recipe = std::vector<std::pair<std::string, std::string>>;
+
+Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer& trainer) {
+  Recipe recipe = {
       {"model", options.model},
+      {"dataset", fmt::format("{} {}", setup.dataset.name, setup.dataset.digest)},
       {"batch-size", fmt::format("{}", options.batch_size)},
       {"optimizer", options.optimizer},
       {"lr", fmt::format("{}", options.learning_rate)},
@@ -57,19 +74,19 @@ std::map<std::string, std::string> recipe(const TrainOptions& options, const Set
       {"seed", fmt::format("{}", options.seed)},
       {"shards", fmt::format("{}", trainer.options().shards)},
       {"micro-batch", fmt::format("{}", trainer.options().micro_batch)},
-      {"dataset", fmt::format("{} {}", setup.dataset.name, setup.dataset.digest)},
   };
   // A constant rate goes on as long as one likes; the other schedules are cut to the number of epochs.
-  if (options.schedule != "constant") recipe["epochs"] = fmt::format("{}", options.epochs);
+  if (options.schedule != "constant") recipe.emplace_back("epochs", fmt::format("{}", options.epochs));
   return recipe;
 }
 
-void check_recipe(const std::map<std::string, std::string>& training,
-                  const std::map<std::string, std::string>& wanted) {
+void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted) {
   for (const auto& [key, value] : wanted) {
-    const auto found = training.find(kRecipePrefix + key);
-    check(found != training.end(), "the checkpoint was made with another --schedule than the one given");
-    check(found->second == value, "the run to resume has {} '{}', not '{}'", key, found->second, value);
+    const auto found = checkpoint.training.find(kRecipePrefix + key);
+    check(found != checkpoint.training.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(),
+          key);
+    check(found->second == value, "the run to resume has --{} '{}', not '{}'; its options are in {}", key,
+          found->second, value, (checkpoint.path.parent_path() / "config.toml").string());
   }
 }
 
@@ -82,8 +99,9 @@ void save_model(const std::filesystem::path& path, const TrainOptions& options, 
 
 void save_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                      Trainer& trainer, const TrainState& state) {
+  check_finite(setup, trainer.model(), state.step);
   nn::TrainingState training{trainer.optimizer().state(), state.to_text()};
-  for (const auto& [key, value] : recipe(options, setup, trainer)) training.values[kRecipePrefix + key] = value;
+  for (const auto& [key, value] : recipe_of(options, setup, trainer)) training.values[kRecipePrefix + key] = value;
   nn::save_checkpoint(path, bundle_info(options, setup, {}), trainer.model().parameters(),
                       golden_sample(setup, trainer.model()), training);
 }
@@ -93,7 +111,7 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
   const nn::Bundle checkpoint = nn::load_bundle(path);
   check(!checkpoint.training.empty(), ErrorCode::data, "{} is a bundle, not a checkpoint to resume from",
         path.string());
-  check_recipe(checkpoint.training, recipe(options, setup, trainer));
+  check_recipe(checkpoint, recipe_of(options, setup, trainer));
   const TrainState state = TrainState::from_text(checkpoint.training);
   nn::load_parameters(checkpoint, trainer.model().parameters());
   nn::load_state(checkpoint, trainer.optimizer().state());
@@ -102,7 +120,10 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
 }
 
 void load_initial_parameters(const std::filesystem::path& path, Trainer& trainer) {
+  const nn::Arena& parameters = trainer.model().parameters();
   nn::load_parameters(nn::load_bundle(path), trainer.model().parameters());
+  if (nn::Arena average = trainer.optimizer().ema(); average.defined())
+    std::ranges::copy(parameters.buffer().values(), average.buffer().values().begin());
   trainer.refresh();
 }
 

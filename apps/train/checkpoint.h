@@ -17,7 +17,8 @@ namespace lockring::app {
 void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                 const nn::Model& model, const std::map<std::string, double>& metrics);
 
-// All that resuming needs.
+// All that resuming needs. Throws Error{diverged}, naming step and layer, and keeps the file that is there, if the
+// model's answers are no longer finite.
 void save_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                      Trainer& trainer, const TrainState& state);
 

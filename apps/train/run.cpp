@@ -2,6 +2,7 @@
 
 #include "apps/terminal.h"
 #include "apps/train/checkpoint.h"
+#include "apps/train/shell_word.h"
 #include "apps/train/stop_signal.h"
 #include "apps/train/summary.h"
 #include "core/error.h"
@@ -24,12 +25,19 @@ double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / stat
 TrainRun::TrainRun(TrainOptions options)
     : started_(std::chrono::steady_clock::now()),
       options_(std::move(options)),
+      directory_(options_.run_dir, options_.model, options_.resume),
       setup_(make_setup(options_)),
       trainer_(setup_.trainer, setup_.dataset.train, setup_.transform),
       schedule_(setup_.schedule),
-      directory_(options_.run_dir, options_.model, options_.resume),
-      events_(directory_.path(), [this](const std::string& message) { progress_.line("lockring: " + message); }),
-      progress_(progress_style(options_.quiet)) {}
+      progress_(progress_style(options_.quiet)) {
+  if (options_.resume) {
+    state_ = load_checkpoint(directory_.last(), options_, setup_, trainer_);
+    check(state_.best_epoch == 0 || std::filesystem::exists(directory_.best()), ErrorCode::data,
+          "{} is missing, the best of the run to resume", directory_.best().string());
+  } else if (!options_.init_from.empty()) {
+    load_initial_parameters(options_.init_from, trainer_);
+  }
+}
 
 int TrainRun::run() {
   const StopSignal stop;
@@ -37,43 +45,42 @@ int TrainRun::run() {
   try {
     while (state_.epoch < options_.epochs && !out_of_steps() && !stops_early())
       if (!train_epoch()) return finish_interrupted(StopSignal::received());
+    return finish();
   } catch (const Error& error) {
     directory_.log(error.what());
-    // A run that diverged keeps its last checkpoint; one that has none yet gets the parameters before the bad step.
-    if (error.code() == ErrorCode::diverged && !std::filesystem::exists(directory_.last())) save_last();
     throw;
   }
-  return finish();
 }
 
 void TrainRun::start() {
-  if (options_.resume) {
-    restore();
-  } else {
-    directory_.write("config.toml", options_.config_text);
-    if (!options_.init_from.empty()) load_initial_parameters(options_.init_from, trainer_);
-  }
+  open_directory();
   const std::string data = fmt::format("{} ({} to train on, {} held out)", setup_.dataset.name,
                                        with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
                                        with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.options().replicas,
                   trainer_.options().replicas == 1 ? "" : "s", directory_.path().string()));
+  if (options_.resume) say(fmt::format("resuming at step {}, epoch {}", state_.step, state_.epoch + 1));
 }
 
-void TrainRun::restore() {
-  state_ = load_checkpoint(directory_.last(), options_, setup_, trainer_);
-  directory_.keep_metrics(state_.epoch);
-  events_.resume(state_.epoch + 1);
-  say(fmt::format("resuming at step {}, epoch {}", state_.step, state_.epoch + 1));
+// From here on there is a checkpoint, whatever happens.
+void TrainRun::open_directory() {
+  directory_.open();
+  events_.emplace(directory_.path(), [this](const std::string& message) { progress_.line("lockring: " + message); });
+  if (options_.resume) {
+    directory_.keep_metrics(state_.epoch);
+    events_->resume(state_.epoch + 1);
+  } else {
+    directory_.write("config.toml", options_.config_text);
+    save_last();
+  }
 }
 
 // False when a signal asked to stop.
 bool TrainRun::train_epoch() {
   epoch_timing_ = {};
   const std::vector<std::uint32_t> order = data::epoch_order(setup_.holdout.train, options_.seed, state_.epoch);
-  while (state_.epoch_step < setup_.steps_per_epoch && !out_of_steps() && StopSignal::received() == 0)
-    take_step(order);
+  while (state_.epoch_step < setup_.steps_per_epoch && !out_of_steps() && StopSignal::received() == 0) take_step(order);
   run_timing_.add(epoch_timing_);
   if (StopSignal::received() != 0) return false;
   finish_epoch();
@@ -100,8 +107,9 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
 }
 
 void TrainRun::show_progress(double learning_rate) {
-  const double steps = static_cast<double>(options_.epochs * setup_.steps_per_epoch);
-  progress_.update(static_cast<double>(state_.step) / steps, [&] {
+  const std::int64_t all = options_.epochs * setup_.steps_per_epoch;
+  const std::int64_t steps = options_.max_steps > 0 ? std::min(options_.max_steps, all) : all;
+  progress_.update(static_cast<double>(state_.step) / static_cast<double>(steps), [&] {
     return fmt::format("epoch {}/{}  loss {:.4f}  acc {:.4f}  lr {:.2g}  {} img/s  wait {:.1f} %", state_.epoch + 1,
                        options_.epochs, mean(state_.loss_sum, state_.count),
                        mean(static_cast<double>(state_.correct), state_.count), learning_rate,
@@ -110,7 +118,8 @@ void TrainRun::show_progress(double learning_rate) {
   });
 }
 
-// Of a whole epoch, or of one that --max-steps cut short: its checkpoint is then of the middle of the epoch.
+// Of a whole epoch, or of one that --max-steps cut short. A run that goes on from there knows nothing of this end: the
+// checkpoint is of the middle of the epoch.
 void TrainRun::finish_epoch() {
   EpochReport report{.epoch = state_.epoch + 1,
                      .epochs = options_.epochs,
@@ -120,19 +129,19 @@ void TrainRun::finish_epoch() {
                      .train_accuracy = mean(static_cast<double>(state_.correct), state_.count),
                      .timing = epoch_timing_};
   const bool whole = state_.epoch_step == setup_.steps_per_epoch;
-  if (!whole) save_last();
-  ++state_.epoch;
-  state_.epoch_step = 0;
-  state_.loss_sum = 0;
-  state_.count = state_.correct = 0;
-  validate(report);
+  if (whole) {
+    state_.finish_epoch();
+  } else {
+    save_last();
+  }
+  validate(report, whole);
+  record(report);
   if (whole) save_last();
-  directory_.append_metrics(report_json(report));
-  write_events(report);
   say(report_line(report));
 }
 
-void TrainRun::validate(EpochReport& report) {
+// A part of an epoch counts only until there is a whole one.
+void TrainRun::validate(EpochReport& report, bool whole) {
   if (setup_.holdout.validation.empty()) return;
   const nn::Model& model = trainer_.averaged();
   const Evaluation validation =
@@ -140,7 +149,8 @@ void TrainRun::validate(EpochReport& report) {
   report.validated = true;
   report.val_loss = validation.loss;
   report.val_accuracy = validation.accuracy();
-  report.best = state_.note_validation(validation.accuracy(), validation.loss);
+  if (!whole && state_.best_epoch > 0) return;
+  report.best = state_.note_validation(report.epoch, validation.accuracy(), validation.loss);
   if (report.best) save_model(directory_.best(), options_, setup_, model, metrics());
 }
 
@@ -152,17 +162,18 @@ std::map<std::string, double> TrainRun::metrics() const {
           {"val_loss", state_.best_loss}};
 }
 
-void TrainRun::write_events(const EpochReport& report) {
-  events_.scalar("loss/train", report.epoch, report.train_loss);
-  events_.scalar("acc/train", report.epoch, report.train_accuracy);
+void TrainRun::record(const EpochReport& report) {
+  directory_.append_metrics(report_json(report));
+  events_->scalar("loss/train", report.epoch, report.train_loss);
+  events_->scalar("acc/train", report.epoch, report.train_accuracy);
   if (report.validated) {
-    events_.scalar("loss/val", report.epoch, report.val_loss);
-    events_.scalar("acc/val", report.epoch, report.val_accuracy);
+    events_->scalar("loss/val", report.epoch, report.val_loss);
+    events_->scalar("acc/val", report.epoch, report.val_accuracy);
   }
-  events_.scalar("lr", report.epoch, report.learning_rate);
-  events_.scalar("perf/images_per_s", report.epoch, report.timing.images_per_second());
-  events_.scalar("perf/data_wait", report.epoch, report.timing.data_wait_fraction());
-  events_.flush();
+  events_->scalar("lr", report.epoch, report.learning_rate);
+  events_->scalar("perf/images_per_s", report.epoch, report.timing.images_per_second());
+  events_->scalar("perf/data_wait", report.epoch, report.timing.data_wait_fraction());
+  events_->flush();
 }
 
 void TrainRun::save_last() { save_checkpoint(directory_.last(), options_, setup_, trainer_, state_); }
@@ -173,7 +184,7 @@ int TrainRun::finish_interrupted(int signal) {
   save_last();
   const std::string line =
       fmt::format("stopped at step {}; go on with: lockring train --config {} --run-dir {} --resume", state_.step,
-                  (directory_.path() / "config.toml").string(), directory_.path().string());
+                  shell_word(directory_.config().string()), shell_word(directory_.path().string()));
   directory_.log(line);
   progress_.line(line);
   return 128 + signal;

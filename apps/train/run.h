@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -20,7 +21,7 @@ namespace lockring::app {
 
 class TrainRun {
  public:
-  // Reads the data set, builds the model, makes or re-opens the run directory. Throws Error.
+  // Checks the options, reads the data set, builds the model, restores a run to resume. Writes nothing. Throws Error.
   explicit TrainRun(TrainOptions options);
 
   // Trains to the end, or until a signal asks to stop. Returns the process's exit code.
@@ -28,13 +29,13 @@ class TrainRun {
 
  private:
   void start();
-  void restore();
+  void open_directory();
   bool train_epoch();
   bool out_of_steps() const;
   void take_step(std::span<const std::uint32_t> order);
   void finish_epoch();
-  void validate(EpochReport& report);
-  void write_events(const EpochReport& report);
+  void validate(EpochReport& report, bool whole);
+  void record(const EpochReport& report);
   std::map<std::string, double> metrics() const;
   bool stops_early() const;
   int finish();
@@ -45,12 +46,12 @@ class TrainRun {
 
   std::chrono::steady_clock::time_point started_;
   TrainOptions options_;
+  RunDirectory directory_;
   Setup setup_;
   Trainer trainer_;
   nn::Schedule schedule_;
-  RunDirectory directory_;
-  EventFile events_;
   ProgressLine progress_;
+  std::optional<EventFile> events_;  // once the directory is there
   TrainState state_;
   Timing epoch_timing_;
   Timing run_timing_;

@@ -3,9 +3,18 @@
 #include "core/error.h"
 #include "core/files.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace lockring::app {
 namespace fs = std::filesystem;
@@ -20,28 +29,72 @@ fs::path make_next(const std::string& prefix) {
   }
 }
 
-fs::path make(const fs::path& wanted, const std::string& prefix, bool resume) {
-  if (resume) {
-    check(!wanted.empty(), "--resume needs the --run-dir of the run to go on with");
-    check(fs::exists(wanted / "last.safetensors"), "there is no last.safetensors in {} to resume from",
-          wanted.string());
-    return wanted;
-  }
-  if (wanted.empty()) return make_next(prefix);
-  check(!fs::exists(wanted), "{} exists already; give --resume to go on with it, or another --run-dir",
-        wanted.string());
-  fs::create_directories(wanted);
-  return wanted;
+void make(const fs::path& path) {
+  if (path.has_parent_path()) fs::create_directories(path.parent_path());
+  check(fs::create_directory(path), "{} exists already; another run has just made it", path.string());
+}
+
+// "runs/a/" and "runs/a" are one folder.
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
+}
+
+// Temporary files of AtomicFile whose process was killed.
+void remove_leftovers(const fs::path& folder) {
+  std::vector<fs::path> leftovers;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().find(".tmp.") != std::string::npos && entry.is_regular_file())
+      leftovers.push_back(entry.path());
+  for (const fs::path& leftover : leftovers) fs::remove(leftover);
+}
+
+// The epoch of a line of metrics; 0 if the line is not whole.
+std::int64_t epoch_of(const std::string& line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("epoch") || !json["epoch"].is_number_integer()) return 0;
+  return json["epoch"].get<std::int64_t>();
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& wanted, const std::string& prefix, bool resume) {
-  try {
-    path_ = make(wanted, prefix, resume);
-  } catch (const fs::filesystem_error& error) {
-    fail(ErrorCode::data, "cannot make the run directory: {}", error.what());
+RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resume)
+    : path_(without_slash(wanted)), prefix_(std::move(prefix)), resume_(resume) {
+  std::error_code ignored;  // what cannot be looked at cannot be made either
+  if (resume) {
+    check(!path_.empty(), "--resume needs the --run-dir of the run to go on with");
+    check(fs::exists(last(), ignored), "there is no last.safetensors in {} to resume from", path_.string());
+    lock();
+  } else if (fs::exists(path_, ignored)) {
+    const char* advice =
+        fs::exists(last(), ignored) ? "give --resume to go on with it, or another --run-dir" : "give another --run-dir";
+    fail(ErrorCode::usage, "{} exists already; {}", path_.string(), advice);
   }
+}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) close(lock_);
+}
+
+void RunDirectory::open() {
+  try {
+    if (resume_) return remove_leftovers(path_);
+    if (path_.empty()) {
+      path_ = make_next(prefix_);
+    } else {
+      make(path_);
+    }
+    lock();
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorCode::data, "cannot {} the run directory {}: {}", resume_ ? "clean up" : "make", error.path1().string(),
+         error.code().message());
+  }
+}
+
+// A file system without locks gets none.
+void RunDirectory::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool taken = lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  check(!taken, "another process is training in {}", path_.string());
 }
 
 void RunDirectory::append_metrics(const std::string& json_line) { append("metrics.jsonl", json_line); }
@@ -54,10 +107,14 @@ void RunDirectory::append(const std::string& name, std::string_view line) {
     std::cerr << "lockring: cannot write " << (path_ / name).string() << "; the run goes on without it\n";
 }
 
-void RunDirectory::keep_metrics(std::int64_t lines) {
+void RunDirectory::keep_metrics(std::int64_t epochs) {
   std::ifstream file(path_ / "metrics.jsonl");
   std::string kept;
-  for (std::string line; lines > 0 && std::getline(file, line); --lines) kept += line + "\n";
+  std::set<std::int64_t> seen;
+  for (std::string line; std::getline(file, line);) {
+    const std::int64_t epoch = epoch_of(line);
+    if (epoch >= 1 && epoch <= epochs && seen.insert(epoch).second) kept += line + "\n";
+  }
   write("metrics.jsonl", kept);
 }
 

@@ -5,17 +5,21 @@
 #include "data/dataset_store.h"
 
 #include <charconv>
+#include <limits>
 
 namespace lockring::app {
 namespace {
 
+constexpr std::int64_t kMostEpochs = 1'000'000'000;
+constexpr std::int64_t kMostReplicas = 1024;
+
 // "auto" or a count.
-std::int64_t count_or(const std::string& text, std::int64_t automatic, const char* option) {
+std::int64_t count_or(const std::string& text, std::int64_t automatic, std::int64_t most, const char* option) {
   if (text == "auto") return automatic;
   std::int64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  check(error == std::errc() && rest == text.data() + text.size() && count > 0,
-        "{} takes 'auto' or a number of at least 1, not '{}'", option, text);
+  check(error == std::errc() && rest == text.data() + text.size() && count > 0 && count <= most,
+        "{} takes 'auto' or a number from 1 to {}, not '{}'", option, most, text);
   return count;
 }
 
@@ -25,15 +29,17 @@ std::string transform_spec(const TrainOptions& options) {
 }
 
 void check_ranges(const TrainOptions& options) {
-  check(options.epochs > 0, "--epochs {} is not possible; at least 1", options.epochs);
+  check(options.epochs > 0 && options.epochs <= kMostEpochs, "--epochs {} is not possible; from 1 to {}",
+        options.epochs, kMostEpochs);
   check(options.batch_size > 0, "--batch-size {} is not possible; at least 1", options.batch_size);
   check(options.max_steps >= 0, "--max-steps {} is not possible", options.max_steps);
   check(options.learning_rate > 0, "--lr {} is not possible; above 0", options.learning_rate);
-  check(options.shards >= 0, "--shards {} is not possible; at least 1", options.shards);
+  check(options.shards >= 0 && options.shards <= kMostReplicas, "--shards {} is not possible; from 1 to {}",
+        options.shards, kMostReplicas);
   check(options.early_stop >= 0, "--early-stop {} is not possible", options.early_stop);
   check(options.early_stop == 0 || options.val_fraction > 0, "--early-stop needs a --val-fraction above 0");
-  check(options.label_smoothing >= 0 && options.label_smoothing < 1, "--label-smoothing {} is not within 0 and 1",
-        options.label_smoothing);
+  check(options.label_smoothing >= 0 && options.label_smoothing < 1,
+        "--label-smoothing {} is not possible; at least 0 and below 1", options.label_smoothing);
 }
 
 models::ImageSpec image_spec(const data::Dataset& dataset) {
@@ -44,9 +50,10 @@ models::ImageSpec image_spec(const data::Dataset& dataset) {
 TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
   TrainerOptions trainer;
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
-  trainer.replicas = static_cast<int>(count_or(options.replicas, usable_cores(), "--replicas"));
+  trainer.replicas = static_cast<int>(count_or(options.replicas, usable_cores(), kMostReplicas, "--replicas"));
   trainer.shards = options.shards;
-  trainer.micro_batch = count_or(options.micro_batch, setup.architecture->micro_batch, "--micro-batch");
+  trainer.micro_batch = count_or(options.micro_batch, setup.architecture->micro_batch,
+                                 std::numeric_limits<std::int64_t>::max(), "--micro-batch");
   trainer.seed = options.seed;
   trainer.label_smoothing = options.label_smoothing;
   trainer.clip_norm = options.clip_norm;
@@ -71,8 +78,10 @@ Setup make_setup(const TrainOptions& options) {
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
   setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);
   setup.holdout = data::stratified_holdout(setup.dataset.train.labels, options.val_fraction, options.seed);
-  setup.steps_per_epoch =
-      data::steps_per_epoch(static_cast<std::int64_t>(setup.holdout.train.size()), options.batch_size);
+  const auto train_images = static_cast<std::int64_t>(setup.holdout.train.size());
+  check(options.batch_size <= train_images, "--batch-size {} is more than the {} training images{}", options.batch_size,
+        train_images, options.val_fraction > 0 ? " that are not held out" : "");
+  setup.steps_per_epoch = data::steps_per_epoch(train_images, options.batch_size);
   setup.trainer = trainer_options(options, setup);
   setup.schedule = {.name = options.schedule,
                     .learning_rate = options.learning_rate,

@@ -44,7 +44,7 @@ TrainState TrainState::from_text(const std::map<std::string, std::string>& text)
   return state;
 }
 
-bool TrainState::note_validation(double accuracy, double loss) {
+bool TrainState::note_validation(std::int64_t validated_epoch, double accuracy, double loss) {
   const bool better = accuracy > best_accuracy || (accuracy == best_accuracy && loss < best_loss);
   if (!better || !std::isfinite(loss)) {
     ++stale_epochs;
@@ -52,9 +52,16 @@ bool TrainState::note_validation(double accuracy, double loss) {
   }
   best_accuracy = accuracy;
   best_loss = loss;
-  best_epoch = epoch;
+  best_epoch = validated_epoch;
   stale_epochs = 0;
   return true;
+}
+
+void TrainState::finish_epoch() {
+  ++epoch;
+  epoch_step = 0;
+  loss_sum = 0;
+  count = correct = 0;
 }
 
 }  // namespace lockring::app

@@ -26,9 +26,11 @@ struct TrainState {
   // Throws Error{data} on text that is not a state.
   static TrainState from_text(const std::map<std::string, std::string>& text);
 
-  // Takes a validation result into account; true if it is the best so far. NaN never is; among equal accuracies the
-  // lower loss wins.
-  bool note_validation(double accuracy, double loss);
+  // Takes the validation result of an epoch (counted from 1) into account; true if it is the best so far. NaN never is;
+  // among equal accuracies the lower loss wins.
+  bool note_validation(std::int64_t validated_epoch, double accuracy, double loss);
+  // Goes on to the next epoch.
+  void finish_epoch();
 };
 
 }  // namespace lockring::app

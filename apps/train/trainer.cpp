@@ -154,20 +154,21 @@ bool Trainer::diverged() const {
 }
 
 void Trainer::report_divergence() {
+  const std::int64_t step = input_.step + 1;
   for (const Tail& tail : tails_) {
     if (tail.bad.size() == 0) continue;
     Tensor labels;
     const std::string layer = nn::first_bad_layer(model(), images_of(tail.bad, labels), context(tail.bad.begin));
-    fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help",
-         input_.step, layer.empty() ? "loss" : layer);
+    fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
+         layer.empty() ? "loss" : layer);
   }
   for (const nn::Segment& segment : model().layout().segments()) {
     const std::span values = std::as_const(gradients_[0]).view(segment).values();
     if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
       fail(ErrorCode::diverged, "the gradient of '{}' is not finite at step {}; a lower --lr or --clip-norm may help",
-           segment.name, input_.step);
+           segment.name, step);
   }
-  fail(ErrorCode::diverged, "the norm of the gradient is not finite at step {}; a lower --lr may help", input_.step);
+  fail(ErrorCode::diverged, "the norm of the gradient is not finite at step {}; a lower --lr may help", step);
 }
 
 const nn::Model& Trainer::averaged() {

@@ -48,7 +48,8 @@ class Trainer {
   Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform);
 
   // One step on the samples given (the global batch, in order). `step` counts from 0 over the whole run.
-  // Throws Error{diverged}, naming step and layer, when a loss or gradient is not finite; nothing is updated then.
+  // Throws Error{diverged}, naming the step (counted from 1) and the layer, when a loss or gradient is not finite;
+  // nothing is updated then.
   StepResult step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate);
 
   // The moving average of the parameters as a model, or the model itself if none is kept.

@@ -1,0 +1,135 @@
+#include "apps/train/run_directory.h"
+
+#include "core/files.h"
+#include "tests/data/small_files.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
+
+#include <gtest/gtest.h>
+
+namespace lockring::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  RunDirectoryTest() { fs::current_path(directory_.path()); }
+  ~RunDirectoryTest() override { fs::current_path(before_); }
+
+  // A folder with a checkpoint.
+  void make_run() const {
+    fs::create_directory(run_);
+    data::write(run_ / "last.safetensors", "");
+  }
+
+  const fs::path before_ = fs::current_path();
+  TemporaryDirectory directory_;
+  const fs::path run_ = directory_ / "run";
+};
+
+TEST_F(RunDirectoryTest, IsMadeWhenItIsOpened) {
+  RunDirectory directory(run_ / "deep" / "", "cnn", false);
+  EXPECT_FALSE(fs::exists(run_));
+  directory.open();
+  EXPECT_TRUE(fs::is_directory(run_ / "deep"));
+  EXPECT_EQ(directory.path(), run_ / "deep");
+  EXPECT_EQ(directory.last(), run_ / "deep" / "last.safetensors");
+}
+
+TEST_F(RunDirectoryTest, WithoutANameTakesTheNextFreeNumber) {
+  RunDirectory first("", "cnn", false);
+  RunDirectory second("", "cnn", false);
+  first.open();
+  second.open();
+  EXPECT_EQ(first.path(), "runs/cnn-1");
+  EXPECT_EQ(second.path(), "runs/cnn-2");
+  RunDirectory relative("here", "cnn", false);
+  relative.open();
+  EXPECT_TRUE(fs::is_directory(directory_ / "here"));
+}
+
+TEST_F(RunDirectoryTest, AnExistingOneIsLeftAlone) {
+  data::write(directory_ / "file", "");
+  expect_error(ErrorCode::usage, "file exists already; give another --run-dir",
+               [&] { RunDirectory(directory_ / "file", "cnn", false); });
+  make_run();
+  expect_error(ErrorCode::usage, "run exists already; give --resume to go on with it, or another --run-dir",
+               [&] { RunDirectory(run_, "cnn", false); });
+}
+
+TEST_F(RunDirectoryTest, OneOfTwoProcessesGetsIt) {
+  RunDirectory first(run_, "cnn", false);
+  RunDirectory second(run_, "cnn", false);
+  first.open();
+  expect_error(ErrorCode::usage, "another run has just made it", [&] { second.open(); });
+}
+
+TEST_F(RunDirectoryTest, OneThatCannotBeMadeIsAnError) {
+  data::write(directory_ / "file", "");
+  RunDirectory directory(directory_ / "file" / "run", "cnn", false);
+  expect_error(ErrorCode::data, "cannot make the run directory " + (directory_ / "file").string(),
+               [&] { directory.open(); });
+  data::write("runs", "");
+  RunDirectory next("", "cnn", false);
+  expect_error(ErrorCode::data, "cannot make the run directory runs", [&] { next.open(); });
+}
+
+TEST_F(RunDirectoryTest, ResumesOnlyWhereThereIsACheckpoint) {
+  expect_error(ErrorCode::usage, "--resume needs the --run-dir", [] { RunDirectory("", "cnn", true); });
+  expect_error(ErrorCode::usage, "there is no last.safetensors in", [&] { RunDirectory(run_, "cnn", true); });
+  make_run();
+  RunDirectory directory(run_, "cnn", true);
+  directory.open();
+  EXPECT_EQ(directory.path(), run_);
+}
+
+TEST_F(RunDirectoryTest, OneProcessAtATimeTrainsInIt) {
+  RunDirectory running(run_, "cnn", false);
+  running.open();
+  running.write("last.safetensors", "");
+  expect_error(ErrorCode::usage, "another process is training in", [&] { RunDirectory(run_, "cnn", true); });
+}
+
+TEST_F(RunDirectoryTest, ResumingSweepsWhatAKilledProcessLeft) {
+  make_run();
+  data::write(run_ / "last.safetensors.tmp.4711.0", "half");
+  data::write(run_ / "summary.json.tmp.12.3", "half");
+  data::write(run_ / "notes.txt", "mine");
+  fs::create_directory(run_ / "a.tmp.folder");
+  RunDirectory directory(run_, "cnn", true);
+  EXPECT_TRUE(fs::exists(run_ / "summary.json.tmp.12.3")) << "not before the options are known to be good";
+  directory.open();
+  EXPECT_FALSE(fs::exists(run_ / "last.safetensors.tmp.4711.0"));
+  EXPECT_FALSE(fs::exists(run_ / "summary.json.tmp.12.3"));
+  EXPECT_TRUE(fs::exists(run_ / "last.safetensors"));
+  EXPECT_TRUE(fs::exists(run_ / "notes.txt"));
+  EXPECT_TRUE(fs::exists(run_ / "a.tmp.folder"));
+}
+
+TEST_F(RunDirectoryTest, KeepsOneWholeLineOfEachEpoch) {
+  RunDirectory directory(run_, "cnn", false);
+  directory.open();
+  for (const char* line : {R"({"epoch":1,"a":1})", R"({"epoch":2)", R"({"epoch":2,"a":2})", R"({"epoch":2,"a":3})",
+                           R"({"a":4})", "", "7", R"({"epoch":"3"})", R"({"epoch":0})", R"({"epoch":3})"})
+    directory.append_metrics(line);
+  directory.keep_metrics(2);
+  EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "{\"epoch\":1,\"a\":1}\n{\"epoch\":2,\"a\":2}\n");
+  directory.keep_metrics(0);
+  EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "");
+}
+
+TEST_F(RunDirectoryTest, ALogThatCannotBeWrittenCostsOneWarning) {
+  RunDirectory directory(run_, "cnn", false);
+  directory.open();
+  fs::remove_all(run_);
+  testing::internal::CaptureStderr();
+  directory.log("a line");
+  directory.append_metrics("{}");
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(warning, "lockring: cannot write " + (run_ / "log.txt").string() + "; the run goes on without it\n");
+  expect_error(ErrorCode::data, "cannot write", [&] { directory.write("summary.json", "{}"); });
+}
+
+}  // namespace
+}  // namespace lockring::app
