@@ -7,8 +7,6 @@
 #pragma once
 
 #include "apps/command.h"
-#include "apps/config_file.h"
-#include "apps/option_values.h"
 
 #include <string>
 #include <vector>

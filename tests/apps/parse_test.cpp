@@ -1,5 +1,7 @@
 #include "apps/parse.h"
 
+#include "apps/config_file.h"
+#include "apps/option_values.h"
 #include "core/files.h"
 #include "tests/apps/scoped_variable.h"
 #include "tests/support/errors.h"
