@@ -80,6 +80,7 @@ std::string_view version() { return LOCKRING_VERSION; }
 
 int run_program(const std::vector<std::string>& arguments) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error code of write, not the end of a training run
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that has reached the limit of its size
   try {
     const int code = dispatch(arguments);
     flush_output();

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iostream>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -97,14 +97,17 @@ void RunDirectory::lock() {
   check(!taken, "another process is training in {}", path_.string());
 }
 
-void RunDirectory::append_metrics(const std::string& json_line) { append("metrics.jsonl", json_line); }
+void RunDirectory::append_metrics(const std::string& json_line) {
+  check(append("metrics.jsonl", json_line), ErrorCode::data, "cannot write {}: {}", (path_ / "metrics.jsonl").string(),
+        std::strerror(errno));
+}
+
 void RunDirectory::log(std::string_view line) { append("log.txt", line); }
 
-void RunDirectory::append(const std::string& name, std::string_view line) {
+bool RunDirectory::append(const std::string& name, std::string_view line) {
   std::ofstream file(path_ / name, std::ios::app);
   file << line << '\n' << std::flush;
-  if (!file && !std::exchange(warned_, true))
-    std::cerr << "lockring: cannot write " << (path_ / name).string() << "; the run goes on without it\n";
+  return file.good();
 }
 
 void RunDirectory::keep_metrics(std::int64_t epochs) {

@@ -2,7 +2,8 @@
 // summary.json, log.txt.
 //
 // Written by one thread of one process: the folder is locked against others for as long as this lives. Checkpoints and
-// the summary are replaced whole; a disk that fails under metrics or log costs a warning, not the run.
+// the summary are replaced whole. What cannot be written throws Error{data}, but for the log, which repeats what was
+// shown.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +41,12 @@ class RunDirectory {
   void write(const std::string& name, std::string_view text) const;
 
  private:
-  void append(const std::string& name, std::string_view line);
+  bool append(const std::string& name, std::string_view line);
   void lock();
 
   std::filesystem::path path_;  // empty until open() if the next free one is wanted
   std::string prefix_;
   bool resume_;
-  bool warned_ = false;
   int lock_ = -1;
 };
 

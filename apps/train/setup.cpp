@@ -38,7 +38,7 @@ void check_ranges(const TrainOptions& options) {
         options.shards, kMostReplicas);
   check(options.early_stop >= 0, "--early-stop {} is not possible", options.early_stop);
   check(options.early_stop == 0 || options.val_fraction > 0, "--early-stop needs a --val-fraction above 0");
-  check(options.label_smoothing >= 0 && options.label_smoothing < 1,
+  check(options.label_smoothing >= 0 && static_cast<float>(options.label_smoothing) < 1,
         "--label-smoothing {} is not possible; at least 0 and below 1", options.label_smoothing);
 }
 

@@ -41,7 +41,8 @@ std::string summary_json(const Summary& summary, const TrainOptions& options, co
       {"data_digest", setup.dataset.digest},
       {"command", options.command},
   };
-  return json.dump(2) + "\n";
+  // Paths are what the user made them, not always UTF-8.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string summary_text(const Summary& summary, const Setup& setup, const TrainState& state) {

@@ -22,7 +22,7 @@ template <class F>
 void for_each_micro_batch(data::Range shard, std::int64_t micro_batch, F f) {
   const std::int64_t size = micro_batch > 0 ? micro_batch : std::max<std::int64_t>(shard.size(), 1);
   for (std::int64_t begin = shard.begin; begin < shard.end;) {
-    const bool last = shard.end - begin < 2 * size;
+    const bool last = shard.end - begin - size < size;
     const std::int64_t end = last ? shard.end : begin + size;
     f(data::Range{begin, end});
     begin = end;

@@ -119,16 +119,15 @@ TEST_F(RunDirectoryTest, KeepsOneWholeLineOfEachEpoch) {
   EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "");
 }
 
-TEST_F(RunDirectoryTest, ALogThatCannotBeWrittenCostsOneWarning) {
+TEST_F(RunDirectoryTest, WhatCannotBeWrittenIsAnErrorButForTheLog) {
   RunDirectory directory(run_, "cnn", false);
   directory.open();
   fs::remove_all(run_);
   testing::internal::CaptureStderr();
   directory.log("a line");
-  directory.append_metrics("{}");
-  const std::string warning = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(warning, "lockring: cannot write " + (run_ / "log.txt").string() + "; the run goes on without it\n");
-  expect_error(ErrorCode::data, "cannot write", [&] { directory.write("summary.json", "{}"); });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  expect_error(ErrorCode::data, "metrics.jsonl: No such file", [&] { directory.append_metrics("{}"); });
+  expect_error(ErrorCode::data, "summary.json: No such file", [&] { directory.write("summary.json", "{}"); });
 }
 
 }  // namespace

@@ -316,6 +316,7 @@ TEST_F(TrainRunTest, WrongOptionsAreRefusedBeforeAnythingIsMade) {
   expect_refused({"--momentum", "1", "--optimizer", "sgd"}, 2, "momentum must be in [0, 1), not 1");
   expect_refused({"--weight-decay", "-1"}, 2, "weight decay must be at least 0, not -1");
   expect_refused({"--label-smoothing", "1"}, 2, "--label-smoothing 1 is not possible");
+  expect_refused({"--label-smoothing", "0.9999999999"}, 2, "--label-smoothing 0.9999999999 is not possible");
   expect_refused({"--clip-norm", "-1"}, 2, "--clip-norm -1");
   expect_refused({"--ema", "1"}, 2, "must be in [0, 1), not 1");
   expect_refused({"--ema", "2"}, 2, "must be in [0, 1), not 2");
@@ -370,7 +371,10 @@ TEST_F(TrainRunTest, SmallBatchesAndOddPlacementsTrain) {
   train_well("batch_of_one", {"--batch-size", "1", "--max-steps", "5", "--replicas", "4", "--model", "resnet"});
   train_well("whole", {"--batch-size", "600", "--val-fraction", "0"});
   train_well("many", {"--replicas", "33", "--max-steps", "2"});
+  train_well("huge", {"--micro-batch", "9223372036854775807", "--max-steps", "1"});
   train_well("größe mit Leerzeichen", {"--max-steps", "1"});
+  train_well("not utf-8 \xff", {"--max-steps", "1"});
+  EXPECT_NE(summary("not utf-8 \xff")["bundle"].get<std::string>().find("not utf-8"), std::string::npos);
 }
 
 }  // namespace

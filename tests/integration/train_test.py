@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Runs of the program that are stopped, killed, or have the disk taken away, end as if nothing had happened.
+
+    train_test.py PROGRAM [ARGUMENTS OF unittest]
+"""
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PROGRAM = sys.argv[1]
+SIDE = 18  # of an image
+EPOCHS = 12
+# A run of about a second, most of which is training.
+RECIPE = ["--dataset", "small", "--model", "lenet", "--epochs", str(EPOCHS), "--batch-size", "32", "--augment",
+          "crop:1,flip", "--optimizer", "adamw", "--ema", "0.9", "--schedule", "onecycle", "--replicas", "2"]
+
+
+def write_idx(path, kind, sizes, values):
+    path.write_bytes(struct.pack(f">I{len(sizes)}I", kind, *sizes) + bytes(values))
+
+
+def write_split(folder, name, count):
+    """Noisy images of ten classes: a bright bar whose place tells the class."""
+    labels = [random.randrange(10) for _ in range(count)]
+    pixels = [random.randrange(256 if label + 3 <= row < label + 6 else 160)
+              for label in labels for row in range(SIDE) for _ in range(SIDE)]
+    write_idx(folder / f"{name}-images-idx3-ubyte", 0x803, [count, SIDE, SIDE], pixels)
+    write_idx(folder / f"{name}-labels-idx1-ubyte", 0x801, [count], labels)
+
+
+class TrainTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lockring train ")
+        cls.root = Path(cls.temporary.name)
+        random.seed(1)
+        raw = cls.root / "raw"
+        raw.mkdir()
+        write_split(raw, "train", 600)
+        write_split(raw, "t10k", 100)
+        subprocess.run([PROGRAM, "data", "ingest", "--dataset", "small", "--source", raw, "--data-dir",
+                        cls.root / "data", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        cls.whole = cls.root / "whole"
+        started = time.monotonic()
+        finished = cls.train(cls.whole)
+        cls.epoch_seconds = (time.monotonic() - started) / EPOCHS
+        assert finished.returncode == 0, finished.stderr
+        seed = random.SystemRandom().randrange(1 << 32)
+        print("moments of stopping are drawn from seed", seed)
+        random.seed(seed)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def command(cls, run, *more):
+        return [PROGRAM, "train", *RECIPE, "--data-dir", cls.root / "data", "--run-dir", run, *more]
+
+    @classmethod
+    def train(cls, run, *more, **how):
+        return subprocess.run(cls.command(run, *more), capture_output=True, text=True, **how)
+
+    def interrupt(self, run, interruption, *more):
+        """Starts a run, waits for the end of an epoch and a random part of the next, and interrupts it."""
+        process = subprocess.Popen(self.command(run, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if line.startswith("epoch "):
+                break
+        time.sleep(random.random() * self.epoch_seconds)
+        interruption(process)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def assert_same_as_whole(self, run):
+        for name in ("best.safetensors", "last.safetensors"):
+            self.assertTrue((run / name).read_bytes() == (self.whole / name).read_bytes(), f"{name} differs")
+        self.assertEqual(self.metrics(run), self.metrics(self.whole))
+        self.assertEqual(list(run.glob("*.tmp.*")), [])
+
+    def metrics(self, run):
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return [{key: line[key] for key in ("epoch", "step", "train_loss", "val_loss", "val_accuracy")} for line in lines]
+
+    def stop_twice(self, number):
+        run = self.root / f"stopped by {number}"
+        for more in ((), ("--resume",)):
+            code, out, err = self.interrupt(run, lambda process: process.send_signal(number), *more)
+            self.assertEqual(code, 128 + number, err)
+            self.assertEqual(out, "")
+            self.assertIn("stopped at step ", err)
+            self.assertFalse((run / "summary.json").exists())
+        # As the program says.
+        advice = err.splitlines()[-1].split("go on with: lockring ")[1]
+        resumed = subprocess.run(f"'{PROGRAM}' {advice}", shell=True, capture_output=True, text=True)
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.assert_same_as_whole(run)
+
+    def test_sigterm_stops_and_the_advice_goes_on(self):
+        self.stop_twice(signal.SIGTERM)
+
+    def test_ctrl_c_does_the_same(self):
+        self.stop_twice(signal.SIGINT)
+
+    def test_quiet_is_quiet_when_it_is_stopped(self):
+        run = self.root / "quiet"
+        process = subprocess.Popen(self.command(run, "--quiet"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not (run / "last.safetensors").exists():
+            time.sleep(0.01)
+        process.terminate()
+        self.assertEqual(process.communicate(), (b"", b""))
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+
+    def test_a_killed_run_goes_on_from_its_last_checkpoint(self):
+        run = self.root / "killed"
+        for more in ((), ("--resume",), ("--resume",)):
+            self.assertEqual(self.interrupt(run, lambda process: process.kill(), *more)[0], -signal.SIGKILL)
+        (run / "last.safetensors.tmp.1.0").write_bytes(b"half")
+        self.assertEqual(self.train(run, "--resume").returncode, 0)
+        self.assert_same_as_whole(run)
+
+    def assert_cannot_write(self, code, out, err):
+        self.assertEqual(code, 3, err)
+        self.assertEqual(out, "")
+        complaints = [line for line in err.splitlines() if line.startswith("lockring: ")]
+        self.assertEqual(len(complaints), 1, err)
+        self.assertIn("cannot write ", complaints[0])
+
+    def limited(self, run, *more):
+        """A disk that takes no file of more than 64 KiB, a fraction of a checkpoint."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+        finished = self.train(run, *more, preexec_fn=limit)
+        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr)
+
+    def test_a_full_disk_leaves_the_old_checkpoint(self):
+        run = self.root / "full"
+        self.interrupt(run, lambda process: process.terminate())
+        before = {path.name: path.read_bytes() for path in run.glob("*.safetensors")}
+        self.limited(run, "--resume")
+        self.assertEqual({path.name: path.read_bytes() for path in run.glob("*.safetensors*")}, before)
+        self.assertEqual(self.train(run, "--resume").returncode, 0)
+        self.assert_same_as_whole(run)
+
+    def test_a_full_disk_at_the_start(self):
+        run = self.root / "full at once"
+        self.limited(run)
+        self.assertEqual(list(run.glob("*.safetensors*")), [])
+
+    def test_a_folder_that_vanishes(self):
+        run = self.root / "vanished"
+        elsewhere = self.root / "elsewhere"
+        self.assert_cannot_write(*self.interrupt(run, lambda process: run.rename(elsewhere)))
+        self.assertFalse(run.exists())
+        self.assertEqual(self.train(elsewhere, "--resume").returncode, 0)
+        self.assert_same_as_whole(elsewhere)
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
+    def test_a_folder_that_is_read_only(self):
+        run = self.root / "read only"
+        shutil.copytree(self.whole, run)
+        run.chmod(0o500)
+        finished = self.train(run, "--resume")
+        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr)
+        run.chmod(0o700)
+
+    def test_two_processes_do_not_train_in_one_folder(self):
+        run = self.root / "shared"
+        refusals = []
+
+        def resume_at_once(process):
+            refusals.append(self.train(run, "--resume"))
+            process.terminate()
+
+        self.assertEqual(self.interrupt(run, resume_at_once)[0], 128 + signal.SIGTERM)
+        self.assertEqual(refusals[0].returncode, 2)
+        self.assertIn("another process is training in", refusals[0].stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
