@@ -1,6 +1,7 @@
 // lockring train: its options.
 #include "apps/command.h"
 #include "apps/config_file.h"
+#include "apps/data_options.h"
 #include "apps/option_values.h"
 #include "apps/train/options.h"
 #include "apps/train/run.h"
@@ -16,8 +17,7 @@ namespace lockring::app {
 namespace {
 
 void declare_data(CLI::App& app, TrainOptions& o) {
-  app.add_option("--dataset", o.dataset, "the data set's name");
-  app.add_option("--data-dir", o.data_dir, "where data sets are stored; the user's data directory by default");
+  add_data_options(app, o.data);
   app.add_option("--val-fraction", o.val_fraction, "share of the training images that is held out for validation");
   app.add_option("--augment", o.augment, "random changes to training images, such as crop:2,flip");
 }

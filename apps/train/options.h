@@ -1,6 +1,8 @@
 // What the user asked of `lockring train`.
 #pragma once
 
+#include "apps/data_options.h"
+
 #include <cstdint>
 #include <string>
 
@@ -8,8 +10,7 @@ namespace lockring::app {
 
 struct TrainOptions {
   std::string model = "cnn";
-  std::string dataset = "fashion-mnist";
-  std::string data_dir;
+  DataOptions data;
   std::string run_dir;  // empty: the next free runs/MODEL-N
   bool resume = false;
 

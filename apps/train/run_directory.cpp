@@ -59,16 +59,28 @@ std::int64_t epoch_of(const std::string& line) {
 
 RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resume)
     : path_(without_slash(wanted)), prefix_(std::move(prefix)), resume_(resume) {
-  std::error_code ignored;  // what cannot be looked at cannot be made either
   if (resume) {
-    check(!path_.empty(), "--resume needs the --run-dir of the run to go on with");
-    check(fs::exists(last(), ignored), "there is no last.safetensors in {} to resume from", path_.string());
+    check_resumable();
     lock();
-  } else if (fs::exists(path_, ignored)) {
-    const char* advice =
-        fs::exists(last(), ignored) ? "give --resume to go on with it, or another --run-dir" : "give another --run-dir";
-    fail(ErrorCode::usage, "{} exists already; {}", path_.string(), advice);
+  } else {
+    check_free();
   }
+}
+
+void RunDirectory::check_resumable() const {
+  check(!path_.empty(), "--resume needs the --run-dir of the run to go on with");
+  std::error_code error;
+  const bool found = fs::exists(last(), error);
+  check(!error, ErrorCode::data, "cannot look into {}: {}", path_.string(), error.message());
+  check(found, "there is no last.safetensors in {} to resume from", path_.string());
+}
+
+void RunDirectory::check_free() const {
+  std::error_code ignored;  // open() will tell what is wrong with a path that cannot be looked at
+  if (!fs::exists(path_, ignored)) return;
+  const bool resumable = fs::exists(last(), ignored);
+  fail(ErrorCode::usage, "{} exists already; give {}another --run-dir", path_.string(),
+       resumable ? "--resume to go on with it, or " : "");
 }
 
 RunDirectory::~RunDirectory() {
@@ -93,8 +105,9 @@ void RunDirectory::open() {
 // A file system without locks gets none.
 void RunDirectory::lock() {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool taken = lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  check(!taken, "another process is training in {}", path_.string());
+  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  close(std::exchange(lock_, -1));
+  fail(ErrorCode::usage, "another process is training in {}", path_.string());
 }
 
 void RunDirectory::append_metrics(const std::string& json_line) {

@@ -42,6 +42,8 @@ class RunDirectory {
 
  private:
   bool append(const std::string& name, std::string_view line);
+  void check_resumable() const;
+  void check_free() const;
   void lock();
 
   std::filesystem::path path_;  // empty until open() if the next free one is wanted

@@ -2,7 +2,6 @@
 
 #include "core/cpu.h"
 #include "core/error.h"
-#include "data/dataset_store.h"
 
 #include <charconv>
 #include <limits>
@@ -72,8 +71,7 @@ Setup make_setup(const TrainOptions& options) {
   Setup setup;
   setup.architecture = &models::find_architecture(options.model);
   data::Transform::parse(options.augment);  // refuses a wrong spec before the data set is read
-  const auto data_dir = options.data_dir.empty() ? data::default_data_dir() : std::filesystem::path(options.data_dir);
-  setup.dataset = data::load_dataset(data_dir, options.dataset);
+  setup.dataset = data::load_dataset(options.data.directory(), options.data.dataset);
   setup.images = image_spec(setup.dataset);
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
   setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);

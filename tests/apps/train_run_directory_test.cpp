@@ -78,6 +78,9 @@ TEST_F(RunDirectoryTest, OneThatCannotBeMadeIsAnError) {
 TEST_F(RunDirectoryTest, ResumesOnlyWhereThereIsACheckpoint) {
   expect_error(ErrorCode::usage, "--resume needs the --run-dir", [] { RunDirectory("", "cnn", true); });
   expect_error(ErrorCode::usage, "there is no last.safetensors in", [&] { RunDirectory(run_, "cnn", true); });
+  const fs::path loop = directory_ / "loop";
+  fs::create_symlink(loop, loop);
+  expect_error(ErrorCode::data, "cannot look into " + loop.string(), [&] { RunDirectory(loop, "cnn", true); });
   make_run();
   RunDirectory directory(run_, "cnn", true);
   directory.open();

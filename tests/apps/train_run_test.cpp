@@ -48,6 +48,14 @@ TEST_F(TrainRunTest, ShardsMakeTheBitsIndependentOfReplicas) {
     train_well(replicas, {"--model", "cnn", "--shards", "4", "--replicas", replicas, "--augment", "flip"});
     expect_same_files("1", replicas);
   }
+  const std::vector<std::string> recipe = {"--model", "cnn", "--shards", "4", "--augment", "flip"};
+  std::vector<std::string> here = recipe;
+  here.insert(here.end(), {"--replicas", "2", "--max-steps", "13"});
+  train_well("moved", here);
+  std::vector<std::string> there = recipe;
+  there.insert(there.end(), {"--replicas", "1", "--resume"});
+  train_well("moved", there);
+  expect_same_files("1", "moved");
 }
 
 struct Recipe {
