@@ -83,12 +83,8 @@ void Brgemm::run_compiled(const float* const* left, const float* const* right, f
 
 const char* brgemm_backend() {
   static const std::string name = [] {
-    const Brgemm probe({.rows = 8, .cols = 16, .inner = 8, .left_stride = 8, .right_stride = 16, .out_stride = 16});
-    float left[64] = {};
-    float right[128] = {};
-    float out[128];
-    probe(left, right, out);
-    return kGenerate ? std::string("LIBXSMM ") + libxsmm_get_target_arch() : std::string("Eigen");
+    const Brgemm probe({.rows = 32, .cols = 32, .inner = 8, .left_stride = 8, .right_stride = 32, .out_stride = 32});
+    return probe.generated() ? std::string("LIBXSMM ") + libxsmm_get_target_arch() : std::string("Eigen");
   }();
   return name.c_str();
 }

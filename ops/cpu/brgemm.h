@@ -34,6 +34,8 @@ class Brgemm {
       run_compiled(left, right, out, count);
     }
   }
+  // Whether LIBXSMM made it.
+  bool generated() const { return generated_ != nullptr; }
   // One product.
   void operator()(const float* left, const float* right, float* out) const { (*this)(&left, &right, out, 1); }
 

@@ -48,7 +48,7 @@ Tensor made_up_images(std::int64_t count) {
 
 Tensor labels(std::int64_t count) {
   Tensor labels = Tensor::empty({count}, DType::i32);
-  for (std::int32_t j = 0; std::int32_t & label : labels.values<std::int32_t>()) label = 3 * j++ % 10;
+  for (std::int32_t j = 0; j < count; ++j) labels.data<std::int32_t>()[j] = 3 * j % 10;
   return labels;
 }
 

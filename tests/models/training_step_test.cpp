@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace lockring::models {
@@ -18,7 +19,9 @@ namespace {
 class TrainingStepTest : public testing::TestWithParam<Architecture> {
  protected:
   TrainingStepTest() {
-    for (std::int32_t i = 0; std::int32_t & label : labels_.values<std::int32_t>()) label = i++ % 10;
+    const std::span<std::int32_t> labels = labels_.values<std::int32_t>();
+    for (int i = 0; i < std::ssize(labels); ++i) labels[i] = i % 10;
+    model_.refresh(nn::Purpose::training);
   }
 
   // Gradients from scratch, of two micro-batches. Returns the loss.
