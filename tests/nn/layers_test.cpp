@@ -85,6 +85,7 @@ TEST(Dropout, DrawsBySeedStepLayerAndSample) {
 }
 
 TEST(Linear, IsTheOpWithWeightsPackedOrNot) {
+  const NoGrad no_grad;
   const Tensor x = random_tensor({3, 400});
   for (const std::int64_t out : {10, 400}) {  // the larger weights are packed for inference only
     Model model = model_of<Linear>(400, out, Activation::relu);
@@ -98,6 +99,7 @@ TEST(Linear, IsTheOpWithWeightsPackedOrNot) {
 }
 
 TEST(Conv2d, IsTheOpWithItsOptions) {
+  const NoGrad no_grad;
   const Tensor x = random_tensor({2, 7, 7, 3});
   Model model =
       model_of<Conv2d>(3, 5, 3, Conv2dLayerOptions{.stride = 2, .padding = 1, .activation = Activation::relu});
@@ -108,6 +110,7 @@ TEST(Conv2d, IsTheOpWithItsOptions) {
 }
 
 TEST(Conv2d, HasNoBiasIfNoneIsWanted) {
+  const NoGrad no_grad;
   const Tensor x = random_tensor({2, 7, 7, 3});
   const Model model = model_of<Conv2d>(3, 5, 3, Conv2dLayerOptions{.bias = false});
   EXPECT_EQ(model.layout().segments().size(), 1u);
@@ -115,6 +118,7 @@ TEST(Conv2d, HasNoBiasIfNoneIsWanted) {
 }
 
 TEST(ConvReluPool, IsConvolutionReluAndPooling) {
+  const NoGrad no_grad;
   const Tensor x = random_tensor({2, 9, 8, 3});
   Model model = model_of<ConvReluPool>(3, 5, 3, 1);
   randomize(model, 4);
@@ -124,12 +128,14 @@ TEST(ConvReluPool, IsConvolutionReluAndPooling) {
 }
 
 TEST(BatchNorm, BeginsAsTheIdentityInEvaluation) {
+  const NoGrad no_grad;
   const Model model = model_of<BatchNorm>(4);
   const Tensor x = random_tensor({3, 2, 2, 4});
   expect_near(model.forward(x), x, 1e-5);
 }
 
 TEST(BatchNorm, UsesRunningStatisticsInEvaluationAndTheGroupsInTraining) {
+  const NoGrad no_grad;
   Model model = model_of<BatchNorm>(4, Activation::relu);
   randomize(model, 4, 0.5F, 2);
   const Tensor x = random_tensor({70, 2, 2, 4});
