@@ -76,13 +76,14 @@ void TrainRun::open_directory() {
   }
 }
 
-// False when a signal asked to stop.
+// False when a signal asked to stop in its middle.
 bool TrainRun::train_epoch() {
   epoch_timing_ = {};
   const std::vector<std::uint32_t> order = data::epoch_order(setup_.holdout.train, options_.seed, state_.epoch);
-  while (state_.epoch_step < setup_.steps_per_epoch && !out_of_steps() && StopSignal::received() == 0) take_step(order);
+  const auto at_end = [&] { return state_.epoch_step == setup_.steps_per_epoch || out_of_steps(); };
+  while (!at_end() && StopSignal::received() == 0) take_step(order);
   run_timing_.add(epoch_timing_);
-  if (StopSignal::received() != 0) return false;
+  if (!at_end()) return false;
   finish_epoch();
   return true;
 }

@@ -226,7 +226,8 @@ TEST_F(TrainRunTest, TheConfigurationCanBeUsedAgain) {
 
 TEST_F(TrainRunTest, StartsFromABundle) {
   train_well("a");
-  train_well("b", {"--init-from", (folder("a") / "best.safetensors").string(), "--ema", "0.999", "--lr", "1e-9"});
+  train_well("b", {"--init-from", (folder("a") / "best.safetensors").string(), "--ema", "0.999", "--lr", "1e-9",
+                   "--max-steps", "1"});
   EXPECT_NEAR(summary("b")["test_loss"].get<double>(), summary("a")["test_loss"].get<double>(), 1e-3)
       << "the average begins where the parameters do";
 }

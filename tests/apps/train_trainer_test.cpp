@@ -43,13 +43,14 @@ class TrainerTest : public testing::Test {
   std::span<const std::uint32_t> batch(std::int64_t count, std::int64_t step = 0) const {
     return std::span(order_).subspan(step * 64 % 256, count);
   }
-  // Logits and labels of a batch as `model` sees it outside training.
-  Tensor logits_of(const nn::Model& model, std::span<const std::uint32_t> samples, Tensor& labels) const {
+  // Logits and labels of a batch of epoch 2.
+  Tensor logits_of(const nn::Model& model, std::span<const std::uint32_t> samples, Tensor& labels,
+                   const nn::Context& context = {}) const {
     const auto count = static_cast<std::int64_t>(samples.size());
     Tensor images = Tensor::empty({count, kSmallImage, kSmallImage, 1});
     labels = Tensor::empty({count}, DType::i32);
-    transform_.fill_batch(split_, samples, 7, 0, true, images.data(), labels.data<std::int32_t>());
-    return model.forward(images);
+    transform_.fill_batch(split_, samples, 7, 2, true, images.data(), labels.data<std::int32_t>());
+    return model.forward(images, context);
   }
 
   const data::Split split_ = learnable_split(320, 3);
@@ -83,20 +84,22 @@ class TrainerPlacementTest : public TrainerTest, public testing::WithParamInterf
 
 TEST_P(TrainerPlacementTest, TheGradientIsThatOfTheGlobalMean) {
   const Placement placement = GetParam();
-  TrainerOptions options = options_for("lenet");
+  TrainerOptions options = options_for("cnn_dropout");
   options.replicas = placement.replicas;
   options.shards = placement.shards;
   options.micro_batch = placement.micro_batch;
+  options.label_smoothing = 0.1;
   Trainer trainer(options, split_, transform_);
   const Tensor before = parameters_of(trainer);
-  const StepResult result = trainer.step(batch(placement.batch), 0, 0, 1);
+  const StepResult result = trainer.step(batch(placement.batch), 2, 3, 1);
 
   nn::Model whole(options.build(), options.seed);
   nn::Arena gradient(whole.parameters().shared_layout());
   whole.bind_gradients(gradient);
   Tensor labels;
-  const Tensor logits = logits_of(whole, batch(placement.batch), labels);
-  const Tensor loss = ops::cross_entropy(logits, labels);
+  const nn::Context context{.training = true, .seed = options.seed, .step = 3};
+  const Tensor logits = logits_of(whole, batch(placement.batch), labels, context);
+  const Tensor loss = ops::cross_entropy(logits, labels, 0.1F);
   backward(loss);
   for (float& value : gradient.buffer().values()) value /= static_cast<float>(placement.batch);
   expect_near(difference(before, parameters_of(trainer)), gradient.buffer(), 1e-5);
@@ -109,7 +112,12 @@ TEST_P(TrainerPlacementTest, TheGradientIsThatOfTheGlobalMean) {
 INSTANTIATE_TEST_SUITE_P(, TrainerPlacementTest,
                          testing::Values(Placement{1, 0, 0, 64}, Placement{1, 0, 16, 64}, Placement{2, 0, 16, 64},
                                          Placement{2, 4, 7, 61}, Placement{3, 3, 5, 64}, Placement{1, 8, 1, 37},
-                                         Placement{2, 4, 16, 3}, Placement{2, 8, 16, 1}, Placement{4, 0, 0, 2}));
+                                         Placement{2, 4, 16, 3}, Placement{2, 8, 16, 1}, Placement{4, 0, 0, 2}),
+                         [](const auto& info) {
+                           const Placement& p = info.param;
+                           return fmt::format("{}_replicas_{}_shards_of_{}_by_{}", p.replicas, p.shards, p.batch,
+                                              p.micro_batch);
+                         });
 
 class TrainerModelTest : public TrainerTest, public testing::WithParamInterface<const char*> {
  protected:
@@ -203,6 +211,37 @@ TEST_F(TrainerTest, ALongGradientIsCutToTheClipNorm) {
   EXPECT_NEAR(cut_length, free_norm / 4, 1e-4);
   EXPECT_EQ(cut_norm, free_norm) << "the norm before clipping is what is reported";
   EXPECT_EQ(first_step(2 * free_norm).first, free_length);
+}
+
+// Batch normalisation tells which images were computed together.
+TEST_F(TrainerTest, ARemainderJoinsTheLastMicroBatch) {
+  TrainerOptions options = options_for("cnn_bn");
+  const auto after_a_step = [&](std::int64_t micro_batch) {
+    options.micro_batch = micro_batch;
+    Trainer trainer(options, split_, transform_);
+    trainer.step(batch(61), 0, 0, 0.1);
+    return parameters_of(trainer);
+  };
+  expect_same_bits(after_a_step(32), after_a_step(0));
+  EXPECT_GT(norm(difference(after_a_step(16), after_a_step(0))), 1e-3);
+}
+
+TEST_F(TrainerTest, ClippingLeavesRunningStatisticsAlone) {
+  TrainerOptions options = options_for("cnn_bn");
+  options.replicas = 2;
+  const auto after_a_step = [&](double clip_norm) {
+    options.clip_norm = clip_norm;
+    Trainer trainer(options, split_, transform_);
+    trainer.step(batch(64), 0, 0, 0.1);
+    return trainer.model().parameters();
+  };
+  const nn::Arena clipped = after_a_step(0.01);
+  const nn::Arena free = after_a_step(0);
+  for (const nn::Segment& segment : free.layout().segments()) {
+    if (segment.kind == nn::ParameterKind::statistic)
+      expect_same_bits(clipped.view(segment), free.view(segment), segment.name);
+  }
+  EXPECT_GT(norm(difference(clipped.buffer(), free.buffer())), 1e-3);
 }
 
 TEST_F(TrainerTest, ANonFiniteLossNamesStepAndLayerAndUpdatesNothing) {
