@@ -50,6 +50,7 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
   const std::int64_t elements = model().layout().elements();
   square_blocks_.resize((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
   step_job_ = [this](int replica) { run_step(replica); };
+  refresh();
 }
 
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,

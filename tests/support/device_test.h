@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ class DeviceTest : public testing::TestWithParam<Device> {
   static Tensor tensor(std::initializer_list<float> values, const Shape& shape);
   static Tensor random(const Shape& shape, std::uint64_t seed = 1, float low = -1, float high = 1);
 };
+
+// How GoogleTest shows a device.
+inline void PrintTo(Device device, std::ostream* out) { *out << to_string(device); }
 
 // "cpu", "cuda_0": a device as a part of a test's name.
 std::string test_name(const testing::TestParamInfo<Device>& info);
