@@ -113,6 +113,8 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
         path.string());
   check_recipe(checkpoint, recipe_of(options, setup, trainer));
   const TrainState state = TrainState::from_text(checkpoint.training);
+  check(state.epoch_step <= setup.steps_per_epoch, ErrorCode::data, "{} is at step {} of an epoch of {}", path.string(),
+        state.epoch_step, setup.steps_per_epoch);
   nn::load_parameters(checkpoint, trainer.model().parameters());
   nn::load_state(checkpoint, trainer.optimizer().state());
   trainer.refresh();

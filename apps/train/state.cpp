@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 namespace lockring::app {
 namespace {
@@ -40,6 +41,8 @@ TrainState TrainState::from_text(const std::map<std::string, std::string>& text)
     const auto [rest, error] = std::from_chars(found->second.data(), end, value);
     check(error == std::errc() && rest == end, ErrorCode::data, "the checkpoint's '{}' is not a number: '{}'", name,
           found->second);
+    if constexpr (std::is_integral_v<std::remove_reference_t<decltype(value)>>)
+      check(value >= 0, ErrorCode::data, "the checkpoint's '{}' is negative: {}", name, value);
   });
   return state;
 }

@@ -97,4 +97,18 @@ std::vector<nlohmann::json> TrainCommandTest::metrics(const std::string& name) c
   return lines;
 }
 
+std::vector<nlohmann::json> TrainCommandTest::epochs(const std::string& name) const {
+  std::vector<nlohmann::json> lines = metrics(name);
+  for (nlohmann::json& line : lines)
+    for (const char* key : {"images_per_second", "data_wait_fraction", "seconds"}) line.erase(key);
+  return lines;
+}
+
+void TrainCommandTest::expect_same_results(const std::string& one, const std::string& other) const {
+  for (const char* file : {"best.safetensors", "last.safetensors"})
+    EXPECT_TRUE(bytes(one, file) == bytes(other, file)) << file << " of " << one << " and " << other;
+  EXPECT_EQ(summary(one)["test_loss"], summary(other)["test_loss"]);
+  EXPECT_EQ(epochs(one), epochs(other));
+}
+
 }  // namespace lockring::app

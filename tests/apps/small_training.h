@@ -38,6 +38,9 @@ class TrainCommandTest : public testing::Test {
   nlohmann::json summary(const std::string& name) const;
   // The lines of metrics.jsonl.
   std::vector<nlohmann::json> metrics(const std::string& name) const;
+  // The same, without speeds.
+  std::vector<nlohmann::json> epochs(const std::string& name) const;
+  void expect_same_results(const std::string& one, const std::string& other) const;
   data::Dataset dataset() const { return data::load_dataset(directory_ / "store", "small"); }
 
   TemporaryDirectory directory_;

@@ -38,6 +38,7 @@ TEST(TrainState, RefusesTextThatIsNotAState) {
   refuse("the checkpoint's 'step' is not a number: 'x'", "step", "x");
   refuse("'step'", "step", "");
   refuse("'epoch'", "epoch", "1.5");
+  refuse("the checkpoint's 'epoch_step' is negative: -1", "epoch_step", "-1");
   refuse("'count'", "count", "99999999999999999999");
   refuse("'loss_sum'", "loss_sum", "1.5 ");
   expect_error(ErrorCode::data, "does not say its 'step'", [] { TrainState::from_text({}); });
