@@ -9,6 +9,7 @@ namespace lockring::app {
 namespace {
 
 constexpr int kBarColumns = 20;
+constexpr int kLeastBarColumns = 4;  // when the text needs the room
 constexpr std::chrono::milliseconds kRedrawInterval{100};
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
@@ -26,19 +27,19 @@ std::string cut_to(std::string_view text, std::size_t columns) {
 }
 
 // Eighths of a column, where the characters for them exist.
-std::string bar_utf8(double fraction) {
+std::string bar_utf8(double fraction, int columns) {
   constexpr const char* kParts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = static_cast<int>(fraction * kBarColumns * 8);
+  const int eighths = static_cast<int>(fraction * columns * 8);
   std::string bar = "▕";
-  for (int column = 0; column < kBarColumns; ++column) {
+  for (int column = 0; column < columns; ++column) {
     bar += column < eighths / 8 ? "█" : column == eighths / 8 ? kParts[eighths % 8] : " ";
   }
   return bar + "▏";
 }
 
-std::string bar_ascii(double fraction) {
-  const auto full = static_cast<std::size_t>(fraction * kBarColumns);
-  return "[" + std::string(full, '#') + std::string(kBarColumns - full, '-') + "]";
+std::string bar_ascii(double fraction, int columns) {
+  const auto full = static_cast<std::size_t>(fraction * columns);
+  return "[" + std::string(full, '#') + std::string(columns - full, '-') + "]";
 }
 
 }  // namespace
@@ -51,12 +52,13 @@ ProgressStyle progress_style(bool quiet, std::FILE* stream) {
 
 std::string progress_bar(double fraction, std::string_view text, const ProgressStyle& style, int width) {
   fraction = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
-  const std::string bar = style.utf8 ? bar_utf8(fraction) : bar_ascii(fraction);
   const std::string behind = fmt::format(" {:3.0f} %  {}", std::floor(fraction * 100), text);
-  const auto columns = static_cast<std::size_t>(std::max(width, 0));
-  const std::size_t bar_columns = columns_of(bar);
-  if (columns < bar_columns) return cut_to(behind, columns);
-  const std::string shown = cut_to(behind, columns - bar_columns);
+  constexpr int kEnds = 2;
+  if (width < kBarColumns + kEnds) return cut_to(behind, static_cast<std::size_t>(std::max(width, 0)));
+  const int room = width - kEnds - static_cast<int>(columns_of(behind));
+  const int bar_columns = std::clamp(room, kLeastBarColumns, kBarColumns);
+  const std::string bar = style.utf8 ? bar_utf8(fraction, bar_columns) : bar_ascii(fraction, bar_columns);
+  const std::string shown = cut_to(behind, width - kEnds - bar_columns);
   return style.color ? "\x1b[36m" + bar + "\x1b[0m" + shown : bar + shown;
 }
 

@@ -18,8 +18,8 @@ struct ProgressStyle {
 // What suits the stream: `quiet` shows nothing at all.
 ProgressStyle progress_style(bool quiet, std::FILE* stream = stderr);
 
-// "[########------------]  42 %  TEXT", cut to `width` columns. `text` counts one column a character; a character
-// outside ASCII is never cut in half.
+// "[########------------]  42 %  TEXT", in `width` columns: the bar is shorter where the text needs the room, and then
+// the text is cut. `text` counts one column a character; a character outside ASCII is never cut in half.
 std::string progress_bar(double fraction, std::string_view text, const ProgressStyle& style, int width);
 
 // One thread at a time.

@@ -44,8 +44,9 @@ TEST(ProgressBar, DrawsEighthsInUtf8) {
 }
 
 TEST(ProgressBar, IsCutToTheWidth) {
-  EXPECT_EQ(progress_bar(0.5, "abcdef", kAscii, 33), "[##########----------]  50 %  abc");
-  EXPECT_EQ(progress_bar(0.5, "äöü", kAscii, 32), "[##########----------]  50 %  äö");
+  EXPECT_EQ(progress_bar(0.5, "abcdef", kAscii, 26), "[#####-----]  50 %  abcdef");
+  EXPECT_EQ(progress_bar(0.4, "abcdefghijklmn", kAscii, 26), "[#---]  40 %  abcdefghijkl");
+  EXPECT_EQ(progress_bar(0.4, "äöüäöüäöüäöü", kAscii, 26), "[#---]  40 %  äöüäöüäöüäöü");
   EXPECT_EQ(progress_bar(0.5, "text", kAscii, 10), "  50 %  te");
   EXPECT_EQ(progress_bar(0.5, "text", kAscii, 0), "");
 }
