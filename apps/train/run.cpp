@@ -111,10 +111,9 @@ void TrainRun::show_progress(double learning_rate) {
   const std::int64_t all = options_.epochs * setup_.steps_per_epoch;
   const std::int64_t steps = options_.max_steps > 0 ? std::min(options_.max_steps, all) : all;
   progress_.update(static_cast<double>(state_.step) / static_cast<double>(steps), [&] {
-    return fmt::format("{}/{} loss {:.3f} acc {:.3f} lr {:.2g} {}/s wait {:.1f}%", state_.epoch + 1,
-                       options_.epochs, mean(state_.loss_sum, state_.count),
-                       mean(static_cast<double>(state_.correct), state_.count), learning_rate,
-                       with_thousands(static_cast<std::int64_t>(epoch_timing_.images_per_second())),
+    return fmt::format("{}/{} loss {:.3f} acc {:.3f} lr {:.2g} {}/s wait {:.1f}%", state_.epoch + 1, options_.epochs,
+                       mean(state_.loss_sum, state_.count), mean(static_cast<double>(state_.correct), state_.count),
+                       learning_rate, with_thousands(static_cast<std::int64_t>(epoch_timing_.images_per_second())),
                        100 * epoch_timing_.data_wait_fraction());
   });
 }
