@@ -69,6 +69,7 @@ class Tape {
     generation_ = next_generation();
   }
 
+  std::uint64_t generation() const { return generation_; }
   std::int64_t live() const { return static_cast<std::int64_t>(records_.size()); }
 
   bool enabled = true;
@@ -155,6 +156,10 @@ void GradTarget::add(Tensor gradient) const {
   } else {
     std::ranges::copy(std::as_const(gradient).values(), sum.data());
   }
+}
+
+Leaf::~Leaf() {
+  if (node_.generation == this_tape().generation()) clear_tape();
 }
 
 void Leaf::set_value(const Tensor& value) {

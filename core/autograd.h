@@ -60,11 +60,12 @@ class GradTarget {
 using GradTargets = std::span<const GradTarget>;
 
 // A tensor whose gradient is wanted: a parameter, or an input under test. Neither copied nor moved, since the tape
-// points at it; it must outlive the step.
+// points at it; it must outlive the step. One that dies with ops of its thread still recorded clears the thread's tape.
 class Leaf {
  public:
   Leaf() { node_.leaf = true; }
   explicit Leaf(const Tensor& value) : Leaf() { set_value(value); }
+  ~Leaf();
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
 

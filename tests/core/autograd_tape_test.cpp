@@ -85,6 +85,23 @@ TEST(Tape, ClearingFreesClosures) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST(Tape, ALeafThatDiesTakesItsRecordsAlong) {
+  Leaf x(Tensor::from({3}, {1}));
+  Tensor y;
+  {
+    const Leaf brief(Tensor::from({2}, {1}));
+    y = toy_multiply(brief.tensor(), x.tensor());
+    const Leaf unused(Tensor::from({2}, {1}));
+  }
+  EXPECT_EQ(live_nodes(), 0);
+  EXPECT_FALSE(needs_gradient(y));
+  const Tensor z = toy_multiply(y, x.tensor());
+  { const Leaf unused(Tensor::from({2}, {1})); }
+  EXPECT_EQ(live_nodes(), 1);
+  backward(z);
+  expect_values(x.grad(), {6});
+}
+
 TEST(Tape, GrowsAsNeeded) {
   Leaf x(Tensor::from({1}, {1}));
   Tensor sum = x.tensor();
