@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/peak.h"
 #include "core/rng.h"
+#include "core/stopwatch.h"
 #include "models/models.h"
 #include "ops/cpu/gemm.h"
 
@@ -22,8 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);

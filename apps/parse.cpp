@@ -72,6 +72,8 @@ void check_no_extras(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string name = extra.substr(0, extra.find('='));
+  // Behind "--" even an option's name is an argument.
+  if (std::ranges::find(names, name) != names.end()) fail(ErrorCode::usage, "unexpected argument '{}'", extra);
   fail(ErrorCode::usage, "unknown option '{}'{}", name, did_you_mean(name, names));
 }
 

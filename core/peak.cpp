@@ -3,6 +3,7 @@
 
 #include "core/barrier.h"
 #include "core/cpu.h"
+#include "core/stopwatch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -69,7 +70,7 @@ void keep(float value) {
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 // Runs `body` on every thread at once, `repeats` times, and returns the best sum of the threads' rates, where one call

@@ -1,9 +1,9 @@
 #include "nn/model.h"
 
 #include "core/error.h"
+#include "ops/all_finite.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lockring::nn {
 
@@ -63,8 +63,7 @@ std::string first_bad_layer(const Model& model, const Tensor& x, Context context
   const NoGrad no_grad;
   std::string bad;
   const ForwardObserver observer = [&](const std::string& path, const Tensor& output) {
-    const auto finite = [](float value) { return std::isfinite(value); };
-    if (bad.empty() && !std::ranges::all_of(output.values(), finite)) bad = path;
+    if (bad.empty() && !ops::all_finite(output)) bad = path;
   };
   context.observer = &observer;
   model.forward(x, context);

@@ -36,12 +36,15 @@ constexpr Kernel<Conv2dInputGradientFn> kConv2dInputGradient{
 constexpr Kernel<Conv2dWeightGradientFn> kConv2dWeightGradient{
     "conv2d", kernels::cpu::conv2d_weight_gradient, LOCKRING_CUDA_KERNEL(kernels::cuda::conv2d_weight_gradient)};
 
+class Tensor;
+
+namespace ops {
+
 // Checks x [n][h][w][in], w OHWI and b against each other and gives the whole convolution's sizes.
 // Throws Error{usage}, naming `op`.
-class Tensor;
-namespace ops {
 ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride,
                      std::int64_t padding);
-}
+
+}  // namespace ops
 
 }  // namespace lockring

@@ -6,17 +6,15 @@
 #include "apps/train/stop_signal.h"
 #include "apps/train/summary.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 namespace lockring::app {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
@@ -205,6 +203,7 @@ int TrainRun::finish() {
                   .timing = run_timing_,
                   .test = evaluate(trainer_.team(), model, setup_.dataset.test, samples, setup_.transform),
                   .bundle = directory_.best()};
+  check(std::isfinite(summary.test.loss), ErrorCode::diverged, "the loss on the test images is not finite");
   std::map<std::string, double> tested = best.info.metrics;
   tested["test_accuracy"] = summary.test.accuracy();
   tested["test_loss"] = summary.test.loss;

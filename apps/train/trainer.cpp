@@ -1,7 +1,9 @@
 #include "apps/train/trainer.h"
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "nn/gradient_norm.h"
+#include "ops/all_finite.h"
 #include "ops/argmax.h"
 #include "ops/cross_entropy.h"
 #include "ops/gradient_sums_kernel.h"
@@ -12,10 +14,6 @@
 
 namespace lockring::app {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Micro-batches of a shard, in order; a remainder joins the last.
 template <class F>
@@ -164,8 +162,7 @@ void Trainer::report_divergence() {
          layer.empty() ? "loss" : layer);
   }
   for (const nn::Segment& segment : model().layout().segments()) {
-    const std::span values = std::as_const(gradients_[0]).view(segment).values();
-    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+    if (!ops::all_finite(gradients_[0].view(segment)))
       fail(ErrorCode::diverged, "the gradient of '{}' is not finite at step {}; a lower --lr or --clip-norm may help",
            segment.name, step);
   }

@@ -138,6 +138,7 @@ TEST_F(ParseTest, UnknownNamesSuggestTheNearest) {
                      "unknown option '--batch-sise' (did you mean '--batch-size'?)");
   expect_usage_error({"--modle=m"}, "unknown option '--modle' (did you mean '--model'?)");
   expect_usage_error({"--model", "m", "stray"}, "unexpected argument 'stray'");
+  expect_usage_error({"--model", "m", "--", "--model"}, "unexpected argument '--model'");
   expect_usage_error({"--config", file("\nbatchsize = 1")},
                      "c.toml:2: unknown key 'batchsize' (did you mean 'batch-size'?)");
   expect_usage_error({"--config", file("[toy.rum]\n a = 1")},

@@ -18,6 +18,5 @@ namespace lockring::kernels::cpu::LOCKRING_ISA {
 
 LOCKRING_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 LOCKRING_INLINE float max(float a, float b) { return a > b ? a : b; }
-LOCKRING_INLINE float min(float a, float b) { return a < b ? a : b; }
 
 }  // namespace lockring::kernels::cpu::LOCKRING_ISA
