@@ -57,6 +57,7 @@ class Tape {
       Record& record = records_[i - 1];
       if (record.output->written) record.closure->run(record.output->grad, record.inputs);
       finish(record, static_cast<std::int64_t>(i - 1));
+      if (op_hook) op_hook(static_cast<std::int64_t>(i - 1));
     }
   }
 
@@ -74,6 +75,7 @@ class Tape {
 
   bool enabled = true;
   GradientHook hook;
+  BackwardHook op_hook;
 
  private:
   static constexpr std::size_t kChunk = std::size_t{64} << 10;
@@ -207,6 +209,7 @@ void backward(const Tensor& output, const Tensor& gradient) {
 void clear_tape() { this_tape().reset(); }
 std::int64_t live_nodes() { return this_tape().live(); }
 void set_gradient_hook(GradientHook hook) { this_tape().hook = std::move(hook); }
+void set_backward_hook(BackwardHook hook) { this_tape().op_hook = std::move(hook); }
 
 namespace tape {
 

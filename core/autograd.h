@@ -122,6 +122,10 @@ std::int64_t live_nodes();
 // Called on this thread during backward as soon as the gradient of a leaf is complete; empty for none.
 using GradientHook = std::function<void(const Tensor& gradient)>;
 void set_gradient_hook(GradientHook hook);
+// Called on this thread during backward after each op that was recorded, with its number on the tape (the live nodes
+// there were before it); empty for none. Tells where the time of a backward goes.
+using BackwardHook = std::function<void(std::int64_t op)>;
+void set_backward_hook(BackwardHook hook);
 
 namespace tape {  // how record() works
 

@@ -145,6 +145,24 @@ TEST(Tape, ASteadyStepAllocatesNothing) {
   EXPECT_EQ(allocator_stats().system_allocations, system_before);
 }
 
+TEST(Tape, TellsEachOpOfABackwardOnce) {
+  Leaf x(Tensor::from({3}, {1}));
+  std::vector<std::int64_t> ops;
+  set_backward_hook([&](std::int64_t op) { ops.push_back(op); });
+  const Tensor square = toy_multiply(x.tensor(), x.tensor());
+  toy_add(square, square);  // no gradient reaches it
+  const std::int64_t before = live_nodes();
+  const Tensor cube = toy_multiply(square, x.tensor());
+  backward(cube);
+  EXPECT_EQ(ops, (std::vector<std::int64_t>{before, 1, 0}));
+  expect_values(x.grad(), {27});
+
+  std::thread([&] { backward(toy_multiply(x.tensor(), x.tensor())); }).join();
+  set_backward_hook({});
+  backward(toy_multiply(x.tensor(), x.tensor()));
+  EXPECT_EQ(ops.size(), 3u) << "a hook is its thread's own, until it is taken away";
+}
+
 TEST(TapeThreads, EachThreadSeesItsOwn) {
   Leaf x(Tensor::from({3}, {1}));
   const Tensor mine = toy_multiply(x.tensor(), x.tensor());
