@@ -57,13 +57,13 @@ void print_object(const Json& object, bool json) {
 
 // Random bytes in the shape of the home data set: speed does not depend on what the images show.
 data::Split random_split(std::int64_t size, const models::ImageSpec& images) {
-  data::Split split{Tensor::empty({size, images.height, images.width, images.channels}, DType::u8),
-                    Tensor::empty({size}, DType::u8)};
+  Tensor pixels = Tensor::empty({size, images.height, images.width, images.channels}, DType::u8);
+  Tensor labels = Tensor::empty({size}, DType::u8);
   Rng rng(1, RngStream::test);
-  for (std::uint8_t& pixel : split.images.values<std::uint8_t>()) pixel = static_cast<std::uint8_t>(rng.next_u32());
-  for (std::uint8_t& label : split.labels.values<std::uint8_t>())
+  for (std::uint8_t& pixel : pixels.values<std::uint8_t>()) pixel = static_cast<std::uint8_t>(rng.next_u32());
+  for (std::uint8_t& label : labels.values<std::uint8_t>())
     label = static_cast<std::uint8_t>(rng.below(images.classes));
-  return split;
+  return {data::in_memory(pixels), labels};
 }
 
 long page_faults() {

@@ -23,15 +23,26 @@ struct Chunks {
   void evaluate(std::int64_t chunk) {
     const std::int64_t begin = chunk * kChunk;
     const std::int64_t count = std::min(kChunk, static_cast<std::int64_t>(samples.size()) - begin);
+    const auto [images, labels] = read(samples.subspan(begin, count));
     const NoGrad no_grad;
-    Tensor images = Tensor::empty(split.images.shape().with_leading(count));
-    Tensor labels = Tensor::empty({count}, DType::i32);
-    transform.fill_batch(split, samples.subspan(begin, count), 0, 0, false, images.data(), labels.data<std::int32_t>());
-    const Tensor logits = model.forward(images);
+    const Tensor logits = logits_of(model, transform, images);
     losses[chunk] = ops::cross_entropy(logits, labels).item();
     const Tensor predicted = ops::argmax(logits);
     std::ranges::copy(predicted.values<std::int32_t>(), predictions.begin() + begin);
     if (chunk == 0) classes = logits.size(1);
+  }
+
+  std::pair<Tensor, Tensor> read(std::span<const std::uint32_t> which) const {
+    const std::int64_t bytes = split.images->image_bytes();
+    Tensor images = Tensor::empty(split.images->shape().with_leading(std::ssize(which)), DType::u8);
+    Tensor labels = Tensor::empty({std::ssize(which)}, DType::i32);
+    std::uint8_t* to = images.data<std::uint8_t>();
+    for (std::size_t i = 0; i < which.size(); ++i, to += bytes) {
+      const std::uint8_t* pixels = split.images->image(which[i], to);
+      if (pixels != to) std::copy_n(pixels, bytes, to);
+      labels.data<std::int32_t>()[i] = split.labels.data<std::uint8_t>()[which[i]];
+    }
+    return {images, labels};
   }
 };
 
@@ -48,6 +59,23 @@ void count(Evaluation& result, const data::Split& split, std::span<const std::ui
 }
 
 }  // namespace
+
+Tensor logits_of(const nn::Model& model, const data::Transform& transform, const Tensor& images) {
+  const NoGrad no_grad;
+  Tensor values = Tensor::empty(images.shape());
+  if (transform.views().size() == 1) {
+    transform.convert(images, transform.views()[0], values.data());
+    return model.forward(values);
+  }
+  Tensor mean;
+  for (const data::View& view : transform.views()) {
+    transform.convert(images, view, values.data());
+    const Tensor logits = model.forward(values);
+    if (!mean.defined()) mean = Tensor::zeros(logits.shape());
+    for (std::int64_t i = 0; i < logits.elements(); ++i) mean.data()[i] += view.weight * logits.data()[i];
+  }
+  return mean;
+}
 
 Evaluation evaluate(dist::ReplicaTeam& team, const nn::Model& model, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform) {

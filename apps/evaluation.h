@@ -23,6 +23,10 @@ struct Evaluation {
   double accuracy() const { return count == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(count); }
 };
 
+// The model's answer to images u8 [n, h, w, c] that have passed the transform's front: logits [n, classes], the mean
+// over the transform's views. Any thread.
+Tensor logits_of(const nn::Model& model, const data::Transform& transform, const Tensor& images);
+
 // `samples` are positions in `split`. The threads of the team share the model; it is not changed.
 Evaluation evaluate(dist::ReplicaTeam& team, const nn::Model& model, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform);

@@ -1,6 +1,6 @@
 #include "apps/loaded_model.h"
 
-#include "core/autograd.h"
+#include "apps/evaluation.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ models::ImageSpec image_spec(const nn::BundleInfo& info) {
 
 double golden_difference(const LoadedModel& loaded, const nn::GoldenSample& golden) {
   const Tensor logits =
-      logits_of(loaded, golden.image.view({1, golden.image.size(0), golden.image.size(1), golden.image.size(2)}));
+      logits_of(*loaded.model, loaded.transform,
+                golden.image.view({1, golden.image.size(0), golden.image.size(1), golden.image.size(2)}));
   double largest = 0;
   double difference = 0;
   for (std::int64_t i = 0; i < logits.elements(); ++i) {
@@ -60,21 +61,13 @@ LoadedModel load_model(const std::filesystem::path& path) {
 }
 
 void check_suits(const LoadedModel& loaded, const data::Dataset& dataset) {
-  const Shape& shape = dataset.test.images.shape();
+  const Shape& shape = dataset.test.images->shape();
   const models::ImageSpec found{shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
   const auto text = [](const models::ImageSpec& images) {
     return fmt::format("{} x {} x {} in {} classes", images.height, images.width, images.channels, images.classes);
   };
   check(found == loaded.images, ErrorCode::data, "{} is for images of {}; those of {} are {}", loaded.path.string(),
         text(loaded.images), dataset.name, text(found));
-}
-
-Tensor logits_of(const LoadedModel& loaded, const Tensor& images) {
-  const NoGrad no_grad;
-  Tensor values = Tensor::empty(images.shape());
-  const std::int64_t channels = loaded.images.channels;
-  loaded.transform.convert(images.data<std::uint8_t>(), images.elements() / channels, channels, values.data());
-  return loaded.model->forward(values);
 }
 
 }  // namespace lockring::app

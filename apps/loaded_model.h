@@ -32,7 +32,4 @@ LoadedModel load_model(const std::filesystem::path& path);
 // Throws Error{data} unless the data set's images and number of classes are what the model is for.
 void check_suits(const LoadedModel& loaded, const data::Dataset& dataset);
 
-// Logits [n][classes] of images u8 [n][height][width][channels] that have the model's size.
-Tensor logits_of(const LoadedModel& loaded, const Tensor& images);
-
 }  // namespace lockring::app

@@ -1,6 +1,7 @@
 // lockring predict: what a bundle's model takes images for.
 #include "apps/command.h"
 #include "apps/data_options.h"
+#include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "apps/option_values.h"
 #include "apps/picture.h"
@@ -73,7 +74,7 @@ std::vector<PredictInput> test_inputs(const Options& options, const LoadedModel&
     check(sample >= 0 && sample < dataset.test.size(), "--test-samples {}: {} has test images 0 to {}", sample,
           dataset.name, dataset.test.size() - 1);
     inputs.push_back({.name = fmt::format("test image {}", sample),
-                      .pixels = dataset.test.images.slice(sample, sample + 1).view(loaded.info.input_shape),
+                      .pixels = dataset.test.images->copy(sample, sample + 1).view(loaded.info.input_shape),
                       .truth = dataset.test.labels.values<std::uint8_t>()[static_cast<std::size_t>(sample)]});
   }
   return inputs;
@@ -98,7 +99,7 @@ std::vector<Prediction> predict_all(const LoadedModel& loaded, std::vector<Predi
     Tensor pixels = Tensor::empty({static_cast<std::int64_t>(batch.size()), image[0], image[1], image[2]}, DType::u8);
     auto* next = pixels.data<std::uint8_t>();
     for (const PredictInput& input : batch) next = std::ranges::copy(input.pixels.values<std::uint8_t>(), next).out;
-    const Tensor probabilities = ops::softmax(logits_of(loaded, pixels));
+    const Tensor probabilities = ops::softmax(logits_of(*loaded.model, loaded.transform, pixels));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::span row = probabilities.values().subspan(i * classes, classes);
       check(std::ranges::all_of(row, [](float p) { return std::isfinite(p); }), ErrorCode::data,

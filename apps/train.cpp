@@ -19,7 +19,9 @@ namespace {
 void declare_data(CLI::App& app, TrainOptions& o) {
   add_data_options(app, o.data);
   app.add_option("--val-fraction", o.val_fraction, "share of the training images that is held out for validation");
-  app.add_option("--augment", o.augment, "random changes to training images, such as crop:2,flip");
+  app.add_option(
+      "--augment", o.augment,
+      "what happens to images, such as crop:2,flip: resize, grayscale, rotate, crop, flip, erase, cutout, mixup, tta");
 }
 
 void declare_recipe(CLI::App& app, TrainOptions& o) {

@@ -12,8 +12,8 @@ Dataset load_dataset(const std::filesystem::path& data_dir, std::string_view nam
           manifest.digest,
           manifest.classes,
           manifest.statistics,
-          {as_images(content[0]), content[1]},
-          {as_images(content[2]), content[3]}};
+          {in_memory(as_images(content[0])), content[1]},
+          {in_memory(as_images(content[2])), content[3]}};
 }
 
 }  // namespace lockring::data

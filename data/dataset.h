@@ -3,9 +3,11 @@
 
 #include "core/tensor.h"
 #include "data/content.h"
+#include "data/image_store.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,7 @@
 namespace lockring::data {
 
 struct Split {
-  Tensor images;  // u8 [n, h, w, c]
+  std::shared_ptr<const ImageStore> images;
   Tensor labels;  // u8 [n]
 
   std::int64_t size() const { return labels.defined() ? labels.size(0) : 0; }

@@ -56,22 +56,6 @@ std::vector<float> resample(const std::vector<Value>& values, std::int64_t outer
   return result;
 }
 
-// Grey of colours by luma, colours of grey by repetition; in integers, so grey given as colour stays exact.
-std::vector<std::uint8_t> with_channels(const DecodedImage& image, std::int64_t channels) {
-  if (image.channels == channels) return image.pixels;
-  const std::size_t count = static_cast<std::size_t>(image.height * image.width);
-  std::vector<std::uint8_t> pixels(count * static_cast<std::size_t>(channels));
-  for (std::size_t i = 0; i < count; ++i) {
-    if (channels == 1) {
-      const std::uint8_t* colour = image.pixels.data() + 3 * i;
-      pixels[i] = static_cast<std::uint8_t>((299 * colour[0] + 587 * colour[1] + 114 * colour[2] + 500) / 1000);
-    } else {
-      std::fill_n(pixels.data() + 3 * i, 3, image.pixels[i]);
-    }
-  }
-  return pixels;
-}
-
 // The outermost pixels show the ground: things are photographed in the middle.
 bool has_light_ground(const std::vector<std::uint8_t>& grey, std::int64_t height, std::int64_t width) {
   std::int64_t sum = 0;
@@ -86,15 +70,27 @@ bool has_light_ground(const std::vector<std::uint8_t>& grey, std::int64_t height
 
 }  // namespace
 
-ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels) {
-  check(height > 0 && width > 0 && (channels == 1 || channels == 3),
-        "model input: expected a size above 0 and 1 or 3 channels, found {}x{} and {}", height, width, channels);
-  std::vector<std::uint8_t> pixels = with_channels(image, channels);
-  ModelImage result{Tensor::zeros({height, width, channels}, DType::u8),
-                    channels == 1 && has_light_ground(pixels, image.height, image.width)};
-  if (result.inverted)
-    for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+// In integers, so grey given as colour stays exact.
+DecodedImage with_channels(DecodedImage image, std::int64_t channels) {
+  if (image.channels == channels) return image;
+  const std::vector<std::uint8_t> from = std::move(image.pixels);
+  const std::size_t count = static_cast<std::size_t>(image.height * image.width);
+  image.channels = channels;
+  image.pixels.resize(count * static_cast<std::size_t>(channels));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (channels == 1) {
+      const std::uint8_t* colour = from.data() + 3 * i;
+      image.pixels[i] = static_cast<std::uint8_t>((299 * colour[0] + 587 * colour[1] + 114 * colour[2] + 500) / 1000);
+    } else {
+      std::fill_n(image.pixels.data() + 3 * i, 3, from[i]);
+    }
+  }
+  return image;
+}
 
+Tensor scale_to_fit(const DecodedImage& image, std::int64_t height, std::int64_t width) {
+  const std::int64_t channels = image.channels;
+  Tensor result = Tensor::zeros({height, width, channels}, DType::u8);
   const double scale = std::min(static_cast<double>(height) / static_cast<double>(image.height),
                                 static_cast<double>(width) / static_cast<double>(image.width));
   const auto scaled = [scale](std::int64_t size, std::int64_t most) {
@@ -102,16 +98,26 @@ ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_
   };
   const std::int64_t new_height = scaled(image.height, height);
   const std::int64_t new_width = scaled(image.width, width);
-  const std::vector<float> narrow = resample(pixels, image.height, image.width, channels, new_width);
+  const std::vector<float> narrow = resample(image.pixels, image.height, image.width, channels, new_width);
   const std::vector<float> small = resample(narrow, 1, image.height, new_width * channels, new_height);
 
-  std::uint8_t* target = result.pixels.data<std::uint8_t>();
+  std::uint8_t* target = result.data<std::uint8_t>();
   target += ((height - new_height) / 2 * width + (width - new_width) / 2) * channels;
   for (std::int64_t y = 0; y < new_height; ++y)
     for (std::int64_t k = 0; k < new_width * channels; ++k)
       target[y * width * channels + k] = static_cast<std::uint8_t>(
           std::clamp(small[static_cast<std::size_t>(y * new_width * channels + k)] + 0.5f, 0.0f, 255.0f));
   return result;
+}
+
+ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels) {
+  check(height > 0 && width > 0 && (channels == 1 || channels == 3),
+        "model input: expected a size above 0 and 1 or 3 channels, found {}x{} and {}", height, width, channels);
+  DecodedImage changed = with_channels(image, channels);
+  const bool inverted = channels == 1 && has_light_ground(changed.pixels, changed.height, changed.width);
+  if (inverted)
+    for (std::uint8_t& pixel : changed.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+  return {scale_to_fit(changed, height, width), inverted};
 }
 
 }  // namespace lockring::data

@@ -29,16 +29,20 @@ DecodedImage decode_image(std::span<const std::byte> file, std::int64_t most_pix
 // The same for a file, named in the message.
 DecodedImage read_image(const std::filesystem::path& path);
 
+// One channel is made of three by the luma of ITU-R BT.601, three of one by repetition.
+DecodedImage with_channels(DecodedImage image, std::int64_t channels);
+// Scales to fit into u8 [height, width, channels of the image], keeping the aspect, centred on black: each pixel the
+// mean of the area it covers where the image shrinks, bilinear where it grows, unchanged where it fits.
+Tensor scale_to_fit(const DecodedImage& image, std::int64_t height, std::int64_t width);
+
 struct ModelImage {
   Tensor pixels;          // u8 [height, width, channels]
   bool inverted = false;  // the original was dark on light
 };
 
-// Scales to fit, keeping the aspect, centred on black: each pixel the mean of the area it covers where the image
-// shrinks, bilinear where it grows, unchanged where it fits. One channel is made of three by the luma of ITU-R BT.601,
-// and then a light ground is inverted, since the data sets of one channel show light things on black: the ground is
-// light if the mean of the outermost pixels is above 127 (true for none of the Fashion-MNIST test images, and for all
-// of them inverted).
+// Scales to fit after making the channels. If the model takes one channel, a light ground is inverted, since the data
+// sets of one channel show light things on black: the ground is light if the mean of the outermost pixels is above 127
+// (true for none of the Fashion-MNIST test images, and for all of them inverted).
 ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels);
 
 }  // namespace lockring::data

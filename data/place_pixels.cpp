@@ -1,7 +1,9 @@
 #include "data/place_pixels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numbers>
 
 namespace lockring::data {
 namespace {
@@ -48,6 +50,33 @@ void place_rows(const std::uint8_t* pixels, std::int64_t height, std::int64_t wi
     else
       std::memcpy(to, from, static_cast<std::size_t>(kept * channels));
   }
+}
+
+Rotation::Rotation(double degrees) {
+  const double angle = degrees * std::numbers::pi / 180;
+  sine = std::llround(std::sin(angle) * 65536);
+  cosine = std::llround(std::cos(angle) * 65536);
+}
+
+// Coordinates are in units of 2^-17 of a pixel, so that the centre of an even size is whole, and weights in 256ths.
+void rotate_pixels(const std::uint8_t* pixels, std::int64_t height, std::int64_t width, std::int64_t channels,
+                   const Rotation& rotation, std::uint8_t* turned) {
+  const auto pixel = [=](std::int64_t y, std::int64_t x, std::int64_t c) -> std::int64_t {
+    return y < 0 || y >= height || x < 0 || x >= width ? 0 : pixels[(y * width + x) * channels + c];
+  };
+  for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t x = 0; x < width; ++x) {
+      const std::int64_t down = 2 * y - (height - 1), right = 2 * x - (width - 1);  // from the centre, in half pixels
+      const std::int64_t at_y = rotation.cosine * down - rotation.sine * right + (height - 1) * 65536;
+      const std::int64_t at_x = rotation.cosine * right + rotation.sine * down + (width - 1) * 65536;
+      const std::int64_t row = at_y >> 17, column = at_x >> 17;
+      const std::int64_t below = at_y >> 9 & 255, beside = at_x >> 9 & 255;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const std::int64_t upper = pixel(row, column, c) * (256 - beside) + pixel(row, column + 1, c) * beside;
+        const std::int64_t lower = pixel(row + 1, column, c) * (256 - beside) + pixel(row + 1, column + 1, c) * beside;
+        *turned++ = static_cast<std::uint8_t>((upper * (256 - below) + lower * below + 32768) >> 16);
+      }
+    }
 }
 
 }  // namespace lockring::data

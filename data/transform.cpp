@@ -1,8 +1,6 @@
 #include "data/transform.h"
 
 #include "core/error.h"
-#include "core/rng.h"
-#include "data/place_pixels.h"
 
 #include <algorithm>
 #include <array>
@@ -13,23 +11,34 @@ namespace {
 // Bytes of an image that are placed at a time, before they are converted: on the stack, within the L1 cache.
 constexpr std::int64_t kBand = 8192;
 
-// A sample draws from a stream of its own, in a fixed order: down, right, mirror.
-Placement draw_placement(std::uint64_t seed, std::int64_t epoch, std::uint32_t sample, std::int64_t crop, bool flip) {
-  Rng rng(seed, RngStream::augment, static_cast<std::uint64_t>(epoch), sample);
-  Placement placement;
-  if (crop > 0) {
-    const auto places = static_cast<std::uint64_t>(2 * crop + 1);
-    placement.down = static_cast<std::int64_t>(rng.below(places)) - crop;
-    placement.right = static_cast<std::int64_t>(rng.below(places)) - crop;
-  }
-  if (flip) placement.mirrored = (rng.next_u32() & 1) != 0;
-  return placement;
+// Memory of a thread that grows to the largest image it has seen.
+std::uint8_t* byte_scratch(int which, std::int64_t bytes) {
+  thread_local std::array<std::vector<std::uint8_t>, 2> scratch;
+  if (std::ssize(scratch[which]) < bytes) scratch[which].resize(static_cast<std::size_t>(bytes));
+  return scratch[which].data();
+}
+
+float* float_scratch(std::int64_t count) {
+  thread_local std::vector<float> scratch;
+  if (std::ssize(scratch) < count) scratch.resize(static_cast<std::size_t>(count));
+  return scratch.data();
 }
 
 // The compiler vectorises this; a product and a sum, not fused, so that every machine gives the same bits.
-void convert_bytes(const std::uint8_t* __restrict bytes, std::int64_t count, float scale, float shift,
-                   float* __restrict values) {
+void scale_bytes(const std::uint8_t* __restrict bytes, std::int64_t count, float scale, float shift,
+                 float* __restrict values) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(bytes[i]) * scale + shift;
+}
+
+void blend(float* __restrict values, const float* __restrict partner, std::int64_t count, float weight) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] * weight + partner[i] * (1 - weight);
+}
+
+// 0 is the mean where images are normalised.
+void erase(const Rectangle& part, const Shape& image, float* values) {
+  const std::int64_t row = image[1] * image[2];
+  for (std::int64_t y = part.top; y < part.bottom; ++y)
+    std::fill(values + y * row + part.left * image[2], values + y * row + part.right * image[2], 0.0f);
 }
 
 }  // namespace
@@ -37,50 +46,88 @@ void convert_bytes(const std::uint8_t* __restrict bytes, std::int64_t count, flo
 void Transform::check_fits(std::int64_t height, std::int64_t width, std::int64_t channels) const {
   const auto given = static_cast<std::int64_t>(scale_.size());
   check(given == 1 || given == channels, "normalize: expected numbers for {} channels, found {}", channels, given);
-  if (!random()) return;
-  check(crop_ < std::min(height, width), "crop: expected a padding below the image's size {}x{}, found {}", height,
-        width, crop_);
-  check(width * channels <= kBand, "crop and flip: expected rows of at most {} bytes, found {}", kBand,
+  check(augment_.crop < std::min(height, width), "crop: expected a padding below the image's size {}x{}, found {}",
+        height, width, augment_.crop);
+  check(augment_.cutout <= std::max(height, width), "cutout: expected a side within the image's size {}x{}, found {}",
+        height, width, augment_.cutout);
+  check(tta_ != "shift" || std::min(height, width) > 1, "tta:shift: expected more than a pixel, found {}x{}", height,
+        width);
+  if (!augment_.places() && views_.size() == 1) return;
+  check(width * channels <= kBand, "crop, flip, tta: expected rows of at most {} bytes, found {}", kBand,
         width * channels);
 }
 
-void Transform::convert(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels, float* values) const {
-  if (scale_.size() == 1) return convert_bytes(pixels, count * channels, scale_[0], shift_[0], values);
+void Transform::fill(const Split& split, std::span<const std::uint32_t> samples, Range part, std::uint64_t seed,
+                     std::int64_t epoch, Batch& batch) const {
+  const Shape& all = split.images->shape();
+  const Shape image{all[1], all[2], all[3]};
+  check_fits(image[0], image[1], image[2]);
+  const std::uint8_t* labels = split.labels.data<std::uint8_t>();
+  std::uint8_t* scratch = byte_scratch(0, image.elements());
+  const auto read = [&](std::uint32_t sample, float* values) {
+    check(sample < split.size(), "sample {} of a split of {}", sample, split.size());
+    augment(split.images->image(sample, scratch), image, {seed, epoch, sample}, values);
+  };
+  for (std::int64_t i = 0; i < part.size(); ++i) {
+    const std::uint32_t sample = samples[part.begin + i];
+    float* values = batch.images.data() + i * image.elements();
+    read(sample, values);
+    batch.labels.data<std::int32_t>()[i] = labels[sample];
+    if (!mixes()) continue;
+    const Mix mix = draw_mix(augment_.mixup, {seed, epoch, sample}, std::ssize(samples));
+    const std::uint32_t partner = samples[mix.partner];
+    float* partner_values = float_scratch(image.elements());
+    read(partner, partner_values);
+    blend(values, partner_values, image.elements(), mix.weight);
+    batch.partner_labels.data<std::int32_t>()[i] = labels[partner];
+    batch.weights.data()[i] = mix.weight;
+  }
+}
+
+void Transform::augment(const std::uint8_t* pixels, const Shape& image, const SampleKey& key, float* values) const {
+  if (!augment_.places() && !augment_.erases()) return convert_bytes(pixels, image[0] * image[1], image[2], values);
+  const Augmentation drawn = draw_augmentation(augment_, key, image[0], image[1]);
+  if (augment_.rotate > 0) {
+    std::uint8_t* turned = byte_scratch(1, image.elements());
+    rotate_pixels(pixels, image[0], image[1], image[2], drawn.rotation, turned);
+    pixels = turned;
+  }
+  if (augment_.places())
+    convert_placed(pixels, image, drawn.placement, values);
+  else
+    convert_bytes(pixels, image[0] * image[1], image[2], values);
+  erase(drawn.erased, image, values);
+  erase(drawn.cut, image, values);
+}
+
+void Transform::convert(const Tensor& images, const View& view, float* values) const {
+  const Shape& all = images.shape();
+  const Shape image{all[1], all[2], all[3]};
+  const std::uint8_t* pixels = images.data<std::uint8_t>();
+  if (view.placement == Placement{}) return convert_bytes(pixels, all[0] * image[0] * image[1], image[2], values);
+  for (std::int64_t i = 0; i < all[0]; ++i)
+    convert_placed(pixels + i * image.elements(), image, view.placement, values + i * image.elements());
+}
+
+void Transform::convert_bytes(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels,
+                              float* values) const {
+  if (scale_.size() == 1) return scale_bytes(pixels, count * channels, scale_[0], shift_[0], values);
   for (std::int64_t i = 0; i < count; ++i)
     for (std::int64_t c = 0; c < channels; ++c, ++pixels, ++values)
       *values = static_cast<float>(*pixels) * scale_[c] + shift_[c];
 }
 
-void Transform::fill_batch(const Split& split, std::span<const std::uint32_t> samples, std::uint64_t seed,
-                           std::int64_t epoch, bool training, float* images, std::int32_t* labels) const {
-  const Shape& shape = split.images.shape();
-  check_fits(shape[1], shape[2], shape[3]);
-  const std::int64_t size = shape[1] * shape[2] * shape[3];
-  const std::uint8_t* all_pixels = split.images.data<std::uint8_t>();
-  const std::uint8_t* all_labels = split.labels.data<std::uint8_t>();
-  for (const std::uint32_t sample : samples) {
-    check(sample < split.size(), "sample {} of a split of {}", sample, split.size());
-    const std::uint8_t* pixels = all_pixels + sample * size;
-    if (training && random())
-      convert_placed(pixels, shape, draw_placement(seed, epoch, sample, crop_, flip_), images);
-    else
-      convert(pixels, shape[1] * shape[2], shape[3], images);
-    images += size;
-    *labels++ = all_labels[sample];
-  }
-}
-
 // Rows of 28 pixels are too short to convert fast one by one. They are placed as bytes first, then converted together;
 // padding is byte 0 and needs no case of its own.
-void Transform::convert_placed(const std::uint8_t* pixels, const Shape& shape, const Placement& placement,
+void Transform::convert_placed(const std::uint8_t* pixels, const Shape& image, const Placement& placement,
                                float* values) const {
-  const std::int64_t height = shape[1], width = shape[2], channels = shape[3];
+  const std::int64_t height = image[0], width = image[1], channels = image[2];
   const std::int64_t rows_at_once = kBand / (width * channels);
   std::array<std::uint8_t, kBand> band;
   for (std::int64_t begin = 0; begin < height; begin += rows_at_once) {
     const std::int64_t end = std::min(begin + rows_at_once, height);
     place_rows(pixels, height, width, channels, placement, begin, end, band.data());
-    convert(band.data(), (end - begin) * width, channels, values + begin * width * channels);
+    convert_bytes(band.data(), (end - begin) * width, channels, values + begin * width * channels);
   }
 }
 

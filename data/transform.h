@@ -1,16 +1,31 @@
-// What happens to images between the data set and the model, as a text that users write and bundles keep:
+// What happens to images between the data set and the model, as a text that users write and bundles keep. Parts joined
+// by commas, in any order; they act in this one:
 //
+//   resize:SIZE or HxW           scale to fit, keeping the aspect, centred on black
+//   grayscale                    one channel of three
+//                                -- so far always the same, and what caches hold; in training only:
+//   rotate:DEGREES               turn by up to this angle either way
+//   crop:PAD                     pad by PAD pixels of byte value 0 on each side, cut out the original size at random
+//   flip or flip:alternate       mirror left to right, half of the time; or in every other epoch
+//                                -- always:
 //   normalize[:MEAN:DEVIATION]   subtract the mean and divide by the deviation of bytes scaled to [0, 1]; without
 //                                numbers, those of the training images; one number for all channels, or one each: a/b/c
-//   crop:PAD                     pad by PAD pixels of byte value 0 on each side, cut out the original size at random
-//   flip                         mirror left to right, half of the time
+//                                -- in training only:
+//   erase:P[:LEAST:MOST]         with probability P, a rectangle of 2 % to 33 % of the area, or these shares, becomes 0
+//   cutout:SIDE                  a square of SIDE pixels becomes 0; it may reach beyond the border
+//   mixup:ALPHA                  blend with another image of the batch by a weight of Beta(ALPHA, ALPHA)
+//                                -- when a model answers:
+//   tta:flip or tta:shift        answer with the mean over the image and its mirror; shift also moves both by a pixel
 //
-// joined by commas; empty only scales to [0, 1]. crop and flip act in training only, and are keyed by (seed, epoch,
-// sample): neither batch nor thread nor rank changes what a sample becomes.
+// An empty spec only scales to [0, 1].
 #pragma once
 
+#include "data/augment.h"
+#include "data/batch.h"
 #include "data/content.h"
 #include "data/dataset.h"
+#include "data/front.h"
+#include "data/sampler.h"
 
 #include <cstdint>
 #include <span>
@@ -20,7 +35,11 @@
 
 namespace lockring::data {
 
-struct Placement;
+// How a model looks at an image to answer, and how much that counts. Weights add up to 1.
+struct View {
+  Placement placement;
+  float weight = 1;
+};
 
 // Immutable; any number of threads may use one at once. By default, that of the empty spec.
 class Transform {
@@ -29,29 +48,38 @@ class Transform {
   // a wrong number, or a part given twice.
   static Transform parse(std::string_view spec, const ChannelStatistics& statistics = {});
 
-  // Writes the samples as float32 [samples.size(), h, w, c] and their labels to memory of the caller. Allocates
-  // nothing. Throws Error{usage} on a sample beyond the split or on other channels than the statistics have.
-  void fill_batch(const Split& split, std::span<const std::uint32_t> samples, std::uint64_t seed, std::int64_t epoch,
-                  bool training, float* images, std::int32_t* labels) const;
+  const Front& front() const { return front_; }
+  bool mixes() const { return augment_.mixup > 0; }
+  std::span<const View> views() const { return views_; }
 
-  // The deterministic part alone, for images that are not of a data set: `count` pixels of interleaved channels to
-  // float32.
-  void convert(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels, float* values) const;
+  // Writes the positions `part` of the training batch `samples` to `batch`, whose size is the part's and which is mixed
+  // if the transform mixes. The images of `split` have passed the front. Throws Error{usage} on a sample beyond the
+  // split or on other channels than the statistics have.
+  void fill(const Split& split, std::span<const std::uint32_t> samples, Range part, std::uint64_t seed,
+            std::int64_t epoch, Batch& batch) const;
 
-  // Throws Error{usage} unless the transform suits images of this size.
+  // One view of images u8 [n, h, w, c], which have passed the front, as float32 to `values`.
+  void convert(const Tensor& images, const View& view, float* values) const;
+
+  // Throws Error{usage} unless the transform suits images of this size, which they have after the front.
   void check_fits(std::int64_t height, std::int64_t width, std::int64_t channels) const;
 
   friend std::string to_string(const Transform& transform);
 
  private:
-  void set_statistics(ChannelStatistics statistics);
-  bool random() const { return crop_ > 0 || flip_; }
-  void convert_placed(const std::uint8_t* pixels, const Shape& shape, const Placement& placement, float* values) const;
+  friend struct TransformPart;  // reads and writes them
 
+  void set_statistics(ChannelStatistics statistics);
+  void convert_bytes(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels, float* values) const;
+  void convert_placed(const std::uint8_t* pixels, const Shape& image, const Placement& placement, float* values) const;
+  void augment(const std::uint8_t* pixels, const Shape& image, const SampleKey& key, float* values) const;
+
+  Front front_;
   bool normalize_ = false;
   ChannelStatistics statistics_;  // of normalize; one element stands for all channels
-  std::int64_t crop_ = 0;
-  bool flip_ = false;
+  AugmentOptions augment_;
+  std::string tta_;  // "", "flip" or "shift"
+  std::vector<View> views_{View{}};
   // A byte b becomes b * scale + shift, by channel.
   std::vector<float> scale_{1.0f / 255.0f};
   std::vector<float> shift_{0.0f};

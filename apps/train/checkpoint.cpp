@@ -1,5 +1,6 @@
 #include "apps/train/checkpoint.h"
 
+#include "apps/evaluation.h"
 #include "apps/program.h"
 #include "core/error.h"
 
@@ -26,27 +27,22 @@ nn::BundleInfo bundle_info(const TrainOptions& options, const Setup& setup,
   return info;
 }
 
-// The first training image as the model takes it.
-Tensor golden_input(const Setup& setup) {
-  const data::Split& train = setup.dataset.train;
-  const std::uint32_t first[] = {0};
-  Tensor input = Tensor::empty(train.images.shape().with_leading(1));
-  std::int32_t label = 0;
-  setup.transform.fill_batch(train, first, 0, 0, false, input.data(), &label);
-  return input;
-}
+// The first training image: u8 [1, h, w, c].
+Tensor golden_image(const Setup& setup) { return setup.dataset.train.images->copy(0, 1); }
 
 // The first training image and the model's answer to it.
 nn::GoldenSample golden_sample(const Setup& setup, const nn::Model& model) {
-  const NoGrad no_grad;
-  const Tensor logits = model.forward(golden_input(setup));
-  const Shape image{setup.images.height, setup.images.width, setup.images.channels};
-  return {setup.dataset.train.images.slice(0, 1).view(image), logits.view({logits.size(1)})};
+  const Tensor image = golden_image(setup);
+  const Tensor logits = logits_of(model, setup.transform, image);
+  return {image.view({setup.images.height, setup.images.width, setup.images.channels}), logits.view({logits.size(1)})};
 }
 
 // Parameters that the last step threw far off show in any answer.
 void check_finite(const Setup& setup, const nn::Model& model, std::int64_t step) {
-  const std::string layer = nn::first_bad_layer(model, golden_input(setup), {});
+  const Tensor image = golden_image(setup);
+  Tensor input = Tensor::empty(image.shape());
+  setup.transform.convert(image, {}, input.data());
+  const std::string layer = nn::first_bad_layer(model, input, {});
   check(layer.empty(), ErrorCode::diverged,
         "the model's answers are not finite after step {}: first in layer '{}'; a lower --lr may help", step, layer);
 }

@@ -42,7 +42,7 @@ void check_ranges(const TrainOptions& options) {
 }
 
 models::ImageSpec image_spec(const data::Dataset& dataset) {
-  const Shape& shape = dataset.train.images.shape();
+  const Shape& shape = dataset.train.images->shape();
   return {shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
 }
 

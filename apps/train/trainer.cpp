@@ -85,23 +85,22 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
 
 void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   const auto start = std::chrono::steady_clock::now();
-  Tensor labels;
-  const Tensor images = images_of(range, labels);
+  const data::Batch batch = read(range);
   tail.data_seconds += seconds_since(start);
-  const Tensor logits = models_[replica]->forward(images, context(range.begin));
-  const Tensor loss = ops::cross_entropy(logits, labels, static_cast<float>(options_.label_smoothing));
+  const Tensor logits = models_[replica]->forward(batch.images, context(range.begin));
+  const Tensor loss = ops::cross_entropy(logits, batch.labels, static_cast<float>(options_.label_smoothing),
+                                         {batch.partner_labels, batch.weights});
   tail.loss_sum += loss.item();
-  tail.correct += ops::count_correct(logits, labels);
+  tail.correct += ops::count_correct(logits, batch.labels);
   if (!std::isfinite(loss.item()) && tail.bad.size() == 0) tail.bad = range;
   backward(loss);
 }
 
-Tensor Trainer::images_of(data::Range range, Tensor& labels) const {
-  Tensor images = Tensor::empty(train_.images.shape().with_leading(range.size()));
-  labels = Tensor::empty({range.size()}, DType::i32);
-  transform_.fill_batch(train_, input_.batch.subspan(range.begin, range.size()), options_.seed, input_.epoch, true,
-                        images.data(), labels.data<std::int32_t>());
-  return images;
+data::Batch Trainer::read(data::Range range) const {
+  const Shape& all = train_.images->shape();
+  data::Batch batch = data::Batch::empty({all[1], all[2], all[3]}, range.size(), transform_.mixes());
+  transform_.fill(train_, input_.batch, range, options_.seed, input_.epoch, batch);
+  return batch;
 }
 
 nn::Context Trainer::context(std::int64_t first_sample) const {
@@ -156,8 +155,7 @@ void Trainer::report_divergence() {
   const std::int64_t step = input_.step + 1;
   for (const Tail& tail : tails_) {
     if (tail.bad.size() == 0) continue;
-    Tensor labels;
-    const std::string layer = nn::first_bad_layer(model(), images_of(tail.bad, labels), context(tail.bad.begin));
+    const std::string layer = nn::first_bad_layer(model(), read(tail.bad).images, context(tail.bad.begin));
     fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
          layer.empty() ? "loss" : layer);
   }

@@ -6,6 +6,7 @@
 // parameter arena. The bits depend on the recipe (seed, batch, shards, micro-batch), not on the number of replicas.
 #pragma once
 
+#include "data/batch.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
 #include "data/transform.h"
@@ -83,7 +84,7 @@ class Trainer {
   void reduce(dist::Slice slice);
   void update(dist::Slice slice);
   nn::Context context(std::int64_t first_sample) const;
-  Tensor images_of(data::Range range, Tensor& labels) const;
+  data::Batch read(data::Range range) const;  // positions in the global batch
   StepResult totals() const;
   bool diverged() const;
   [[noreturn]] void report_divergence();

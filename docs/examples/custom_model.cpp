@@ -11,11 +11,12 @@
 using namespace lockring;
 
 int main() {
-  data::Split split{Tensor::zeros({512, 8, 8, 1}, DType::u8), Tensor::empty({512}, DType::u8)};
+  Tensor images = Tensor::zeros({512, 8, 8, 1}, DType::u8), labels = Tensor::empty({512}, DType::u8);
   for (int i = 0; i < 512; ++i) {
-    split.labels.data<std::uint8_t>()[i] = i % 4;
-    for (int row = 0; row < 8; ++row) split.images.data<std::uint8_t>()[i * 64 + row * 8 + i % 4 * 2 + i / 4 % 2] = 200;
+    labels.data<std::uint8_t>()[i] = i % 4;
+    for (int row = 0; row < 8; ++row) images.data<std::uint8_t>()[i * 64 + row * 8 + i % 4 * 2 + i / 4 % 2] = 200;
   }
+  const data::Split split{data::in_memory(images), labels};
   const auto build = [] {
     auto model = std::make_unique<nn::Sequential>();
     model->add<nn::ConvReluPool>("conv", 1, 16, 3).add<nn::Flatten>("flatten").add<nn::Linear>("dense", 3 * 3 * 16, 4);

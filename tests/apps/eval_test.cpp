@@ -1,3 +1,4 @@
+#include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "tests/apps/small_bundle.h"
 
@@ -54,7 +55,7 @@ TEST_F(EvalTest, AgreesWithTheModelImageByImage) {
   double loss = 0;
   int correct = 0;
   for (std::int64_t i = 0; i < 30; ++i) {
-    const Tensor logits = logits_of(loaded, data.train.images.slice(i, i + 1));
+    const Tensor logits = logits_of(*loaded.model, loaded.transform, data.train.images->copy(i, i + 1));
     const int label = data.train.labels.data<std::uint8_t>()[i];
     double sum = 0;
     for (const float logit : logits.values()) sum += std::exp(static_cast<double>(logit));

@@ -23,7 +23,7 @@ class PredictTest : public SmallBundleTest {
   }
   // The bytes of a test image, [6][5].
   std::string pixels(std::int64_t sample) const {
-    const Tensor image = dataset().test.images.slice(sample, sample + 1);
+    const Tensor image = dataset().test.images->copy(sample, sample + 1);
     const std::span bytes = std::as_const(image).values<std::uint8_t>();
     return {bytes.begin(), bytes.end()};
   }

@@ -1,5 +1,6 @@
 #include "tests/apps/small_bundle.h"
 
+#include "apps/evaluation.h"
 #include "data/ingest.h"
 #include "data/transform.h"
 #include "models/models.h"
@@ -36,11 +37,9 @@ void SmallBundleTest::save(const std::function<void(nn::Arena&)>& change) const 
                             .classes = small.classes,
                             .metrics = {},
                             .data_digest = small.digest};
-  const NoGrad no_grad;
-  const Tensor image = small.test.images.slice(0, 1);
-  Tensor values = Tensor::empty(image.shape());
-  transform.convert(image.data<std::uint8_t>(), 30, 1, values.data());
-  nn::save_bundle(bundle_, info, model.parameters(), {image.view({6, 5, 1}), model.forward(values).view({10})});
+  const Tensor image = small.test.images->copy(0, 1);
+  const Tensor logits = logits_of(model, transform, image);
+  nn::save_bundle(bundle_, info, model.parameters(), {image.view({6, 5, 1}), logits.view({10})});
 }
 
 void SmallBundleTest::rewrite(const std::function<void(nn::TensorFile&)>& change) const {

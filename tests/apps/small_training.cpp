@@ -21,26 +21,27 @@ std::string idx_of(const Tensor& tensor, int rank) {
 }  // namespace
 
 data::Split learnable_split(std::int64_t count, std::uint64_t seed) {
-  data::Split split{Tensor::empty({count, kSmallImage, kSmallImage, 1}, DType::u8), Tensor::empty({count}, DType::u8)};
+  Tensor images = Tensor::empty({count, kSmallImage, kSmallImage, 1}, DType::u8);
+  Tensor labels = Tensor::empty({count}, DType::u8);
   Rng rng(seed, RngStream::test);
-  std::uint8_t* pixel = split.images.data<std::uint8_t>();
+  std::uint8_t* pixel = images.data<std::uint8_t>();
   for (std::int64_t i = 0; i < count; ++i) {
     const auto label = static_cast<std::int64_t>(rng.below(10));
-    split.labels.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(label);
+    labels.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(label);
     for (std::int64_t place = 0; place < kSmallImage * kSmallImage; ++place) {
       const std::int64_t row = place / kSmallImage;
       const bool bright = row >= label + 3 && row < label + 6;
       *pixel++ = static_cast<std::uint8_t>(rng.below(bright ? 256 : 160));
     }
   }
-  return split;
+  return {data::in_memory(images), labels};
 }
 
 TrainCommandTest::TrainCommandTest() {
   const data::Split train = learnable_split(600, 1);
   const data::Split test = learnable_split(100, 2);
-  data::write_dataset(directory_ / "raw", {idx_of(train.images, 3), idx_of(train.labels, 1), idx_of(test.images, 3),
-                                           idx_of(test.labels, 1)});
+  data::write_dataset(directory_ / "raw", {idx_of(train.images->copy(0, 600), 3), idx_of(train.labels, 1),
+                                           idx_of(test.images->copy(0, 100), 3), idx_of(test.labels, 1)});
   data::ingest({.source = (directory_ / "raw").string(),
                 .name = "small",
                 .data_dir = directory_ / "store",

@@ -46,11 +46,10 @@ class TrainerTest : public testing::Test {
   // Logits and labels of a batch of epoch 2.
   Tensor logits_of(const nn::Model& model, std::span<const std::uint32_t> samples, Tensor& labels,
                    const nn::Context& context = {}) const {
-    const auto count = static_cast<std::int64_t>(samples.size());
-    Tensor images = Tensor::empty({count, kSmallImage, kSmallImage, 1});
-    labels = Tensor::empty({count}, DType::i32);
-    transform_.fill_batch(split_, samples, 7, 2, true, images.data(), labels.data<std::int32_t>());
-    return model.forward(images, context);
+    data::Batch batch = data::Batch::empty({kSmallImage, kSmallImage, 1}, std::ssize(samples), false);
+    transform_.fill(split_, samples, {0, std::ssize(samples)}, 7, 2, batch);
+    labels = batch.labels;
+    return model.forward(batch.images, context);
   }
 
   const data::Split split_ = learnable_split(320, 3);

@@ -33,8 +33,8 @@ TEST(FashionMnist, IsIngestedAndLoaded) {
   // Tens of milliseconds; the limit allows for a busy machine and for sanitizers.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(dataset.digest, find_known_dataset("fashion-mnist")->digest);
-  EXPECT_EQ(dataset.train.images.shape(), (Shape{60000, 28, 28, 1}));
-  EXPECT_EQ(dataset.test.images.shape(), (Shape{10000, 28, 28, 1}));
+  EXPECT_EQ(dataset.train.images->shape(), (Shape{60000, 28, 28, 1}));
+  EXPECT_EQ(dataset.test.images->shape(), (Shape{10000, 28, 28, 1}));
   EXPECT_EQ(count_labels(dataset.train.labels, 10), std::vector<std::int64_t>(10, 6000));
   EXPECT_EQ(dataset.classes[9], "Ankle boot");
   EXPECT_NEAR(dataset.statistics.mean[0], 0.2860, 5e-5);

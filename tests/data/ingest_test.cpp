@@ -85,8 +85,8 @@ TEST_F(IngestTest, StoresWhatCanBeLoaded) {
   const Dataset dataset = load_dataset(options_.data_dir, "small");
   EXPECT_EQ(dataset.digest, report.manifest.digest);
   EXPECT_EQ(dataset.classes, (std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}));
-  ASSERT_EQ(dataset.train.images.shape(), (Shape{30, 6, 5, 1}));
-  for (std::int64_t i = 0; i < 900; ++i) ASSERT_EQ(dataset.train.images.data<std::uint8_t>()[i], i * 7 % 256);
+  ASSERT_EQ(dataset.train.images->shape(), (Shape{30, 6, 5, 1}));
+  for (std::int64_t i = 0; i < 900; ++i) ASSERT_EQ(dataset.train.images->image(0, nullptr)[i], i * 7 % 256);
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_EQ(dataset.test.labels.data<std::uint8_t>()[i], i % 10);
   EXPECT_EQ(read_file(report.directory / kFileNames[0]), files[0]);
   EXPECT_NE(notices_.find("not a known one"), std::string::npos);

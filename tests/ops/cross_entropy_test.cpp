@@ -40,6 +40,33 @@ TEST_P(CrossEntropyTest, SmoothingMovesWeightToAllClasses) {
   expect_values(ops::cross_entropy(logits, labels_of({2}), 0.3F), {static_cast<float>(expected)});
 }
 
+TEST_P(CrossEntropyTest, MixedLabelsShareTheTarget) {
+  const Tensor logits = random({3, 7});
+  const Tensor labels = labels_of({6, 0, 3}), partners = labels_of({1, 0, 5});
+  const Tensor weights = tensor({0.25F, 0.5F, 1}, {3});
+  for (const float smoothing : {0.0F, 0.1F}) {
+    float expected = 0;
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const auto alone = [&](const Tensor& of) {
+        return ops::cross_entropy(logits.slice(row, row + 1), of.slice(row, row + 1), smoothing).item();
+      };
+      const float weight = weights.data()[row];
+      expected += weight * alone(labels) + (1 - weight) * alone(partners);
+    }
+    expect_values(ops::cross_entropy(logits, labels, smoothing, {partners, weights}), {expected});
+    check_gradients([&](auto x) { return ops::cross_entropy(x[0], labels, smoothing, {partners, weights}); }, {logits});
+  }
+  expect_error(ErrorCode::data, "row 2", [&] {
+    ops::cross_entropy(logits, labels, 0, {labels_of({0, 0, 7}), weights});
+  });
+  expect_error(ErrorCode::usage, "partners' labels I32 [2]", [&] {
+    ops::cross_entropy(logits, labels, 0, {labels_of({0, 0}), weights});
+  });
+  expect_error(ErrorCode::usage, "weights [2]", [&] {
+    ops::cross_entropy(logits, labels, 0, {partners, tensor({1, 1}, {2})});
+  });
+}
+
 TEST_P(CrossEntropyTest, OfHugeLogitsIsSafe) {
   const Tensor logits = tensor({3e38F, 0, 1e5F, 1e5F}, {2, 2});
   expect_values(ops::cross_entropy(logits, labels_of({0, 0})), {std::log(2.0F)});
@@ -80,16 +107,19 @@ TEST_P(CrossEntropyTest, RefusesBadLabelsAndShapes) {
 TEST(CrossEntropy, BitsDoNotDependOnTheInstructionSet) {
   const Tensor logits = random_tensor({7, 10}, 1, -20, 20);
   const Tensor labels = labels_of({0, 1, 2, 3, 4, 5, 9});
+  const Tensor partners = labels_of({3, 1, 4, 1, 5, 9, 2});
+  const Tensor weights = random_tensor({7}, 2, 0, 1);
+  const CrossEntropyTarget target{labels.data<std::int32_t>(), partners.data<std::int32_t>(), weights.data(), 0.1F};
   Tensor probabilities = Tensor::empty(logits.shape());
   expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(cross_entropy), [&](auto* cross_entropy) {
     Tensor loss = Tensor::empty({1});
-    cross_entropy(logits.data(), labels.data<std::int32_t>(), 7, 10, 0.1F, probabilities.data(), loss.data());
+    cross_entropy(logits.data(), target, 7, 10, probabilities.data(), loss.data());
     return loss;
   });
   expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(cross_entropy_gradient), [&](auto* gradient) {
     Tensor dlogits = Tensor::empty(logits.shape());
     const float dloss = 0.3F;
-    gradient(std::as_const(probabilities).data(), labels.data<std::int32_t>(), 7, 10, 0.1F, &dloss, dlogits.data());
+    gradient(std::as_const(probabilities).data(), target, 7, 10, &dloss, dlogits.data());
     return dlogits;
   });
 }

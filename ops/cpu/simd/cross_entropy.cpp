@@ -1,20 +1,34 @@
 #include "ops/cpu/simd/softmax_rows.h"
+#include "ops/cross_entropy_kernel.h"
 
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 
+namespace {
+
+bool in_range(std::int32_t label, std::int64_t classes) { return label >= 0 && label < classes; }
+
+}  // namespace
+
 // With shifted logits z, the loss of a row is log(sum(exp(z))) - sum(target * z).
-std::int64_t cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                           float label_smoothing, float* probabilities, float* loss) {
-  const double off = label_smoothing / static_cast<double>(classes);
-  const double on = 1 - double{label_smoothing};
+std::int64_t cross_entropy(const float* logits, const CrossEntropyTarget& target, std::int64_t rows,
+                           std::int64_t classes, float* probabilities, float* loss) {
+  const double off = target.label_smoothing / static_cast<double>(classes);
+  const double on = 1 - double{target.label_smoothing};
   for (std::int64_t row = 0; row < rows; ++row)
-    if (labels[row] < 0 || labels[row] >= classes) return row;
+    if (!in_range(target.labels[row], classes) ||
+        (target.partners != nullptr && !in_range(target.partners[row], classes)))
+      return row;
 
   double total = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     float* z = probabilities + row * classes;
     shift_row(logits + row * classes, classes, z);
-    total -= on * z[labels[row]];
+    if (target.partners == nullptr) {
+      total -= on * z[target.labels[row]];
+    } else {
+      const double weight = target.weights[row];
+      total -= on * (weight * z[target.labels[row]] + (1 - weight) * z[target.partners[row]]);
+    }
     if (off == 0) continue;  // 0 * -infinity would be NaN
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) sum += z[c];
@@ -27,13 +41,17 @@ std::int64_t cross_entropy(const float* logits, const std::int32_t* labels, std:
   return -1;
 }
 
-void cross_entropy_gradient(const float* probabilities, const std::int32_t* labels, std::int64_t rows,
-                            std::int64_t classes, float label_smoothing, const float* dloss, float* dlogits) {
-  const float off = label_smoothing / static_cast<float>(classes);
-  const float on = 1 - label_smoothing;
+void cross_entropy_gradient(const float* probabilities, const CrossEntropyTarget& target, std::int64_t rows,
+                            std::int64_t classes, const float* dloss, float* dlogits) {
+  const float off = target.label_smoothing / static_cast<float>(classes);
+  const float on = 1 - target.label_smoothing;
   const float scale = dloss[0];
   for (std::int64_t i = 0; i < rows * classes; ++i) dlogits[i] = scale * (probabilities[i] - off);
-  for (std::int64_t row = 0; row < rows; ++row) dlogits[row * classes + labels[row]] -= scale * on;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float weight = target.weights == nullptr ? 1 : target.weights[row];
+    dlogits[row * classes + target.labels[row]] -= scale * on * weight;
+    if (target.partners != nullptr) dlogits[row * classes + target.partners[row]] -= scale * on * (1 - weight);
+  }
 }
 
 }  // namespace lockring::kernels::cpu::LOCKRING_ISA
