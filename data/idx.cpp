@@ -60,31 +60,41 @@ Shape read_sizes(ByteReader& reader, int rank) {
 
 }  // namespace
 
-Tensor read_idx(const std::filesystem::path& path, const ByteProgress& progress) {
-  ByteReader reader(path);
-  const Shape shape = read_sizes(reader, read_magic(reader));
-  const std::int64_t header = reader.offset();
-  const std::int64_t total = shape.elements();
+IdxReader::IdxReader(const std::filesystem::path& path)
+    : reader_(path), shape_(read_sizes(reader_, read_magic(reader_))) {
   // Before any memory is taken: a damaged size must not ask for terabytes.
-  check(total <= reader.most_bytes(), ErrorCode::data,
+  check(shape_.elements() <= reader_.most_bytes(), ErrorCode::data,
         "{}: truncated: the header states {} elements (sizes {}), the file can hold no more than {}", path.string(),
-        total, to_string(shape), reader.most_bytes());
-  Tensor values = Tensor::empty(shape, DType::u8);
-  const std::span<std::byte> bytes = std::as_writable_bytes(values.values<std::uint8_t>());
+        shape_.elements(), to_string(shape_), reader_.most_bytes());
+}
+
+void IdxReader::read(std::span<std::uint8_t> elements) {
+  const auto wanted = static_cast<std::int64_t>(elements.size());
+  const std::int64_t count = reader_.read(std::as_writable_bytes(elements));
+  check(count == wanted, ErrorCode::data, "{}: truncated: expected {} bytes (sizes {}), found {}",
+        reader_.path().string(), 4 + 4 * shape_.rank() + shape_.elements(), to_string(shape_), reader_.offset());
+}
+
+// Asking for one byte more also makes the reader check the end of gzip data.
+void IdxReader::finish() {
+  std::byte more{};
+  const std::int64_t end = reader_.offset();
+  check(reader_.read(std::span(&more, 1)) == 0, ErrorCode::data,
+        "{}: expected the end at byte {} (sizes {}), found more bytes", reader_.path().string(), end,
+        to_string(shape_));
+}
+
+Tensor read_idx(const std::filesystem::path& path, const ByteProgress& progress) {
+  IdxReader reader(path);
+  const std::int64_t total = reader.shape().elements();
+  Tensor values = Tensor::empty(reader.shape(), DType::u8);
   for (std::int64_t done = 0; done < total;) {
-    const std::int64_t wanted = std::min(kChunk, total - done);
-    const std::int64_t count =
-        reader.read(bytes.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(wanted)));
+    const std::int64_t count = std::min(kChunk, total - done);
+    reader.read(values.values<std::uint8_t>().subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)));
     done += count;
-    check(count == wanted, ErrorCode::data, "{}: truncated: expected {} bytes (sizes {}), found {}", path.string(),
-          header + total, to_string(shape), header + done);
     if (progress) progress(done, total);
   }
-  // Asking for one byte more also makes the reader check the end of gzip data.
-  std::byte more{};
-  check(reader.read(std::span(&more, 1)) == 0, ErrorCode::data,
-        "{}: expected the end at byte {} (sizes {}), found more bytes", path.string(), header + total,
-        to_string(shape));
+  reader.finish();
   return values;
 }
 
