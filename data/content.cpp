@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/channel_histogram.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 namespace lockring::data {
@@ -87,29 +87,9 @@ Tensor as_images(const Tensor& values) {
 }
 
 ChannelStatistics channel_statistics(const Tensor& images) {
-  const std::int64_t channels = images.size(3);
-  // A histogram per channel first: a pass without multiplications.
-  std::vector<std::array<std::int64_t, 256>> histograms(static_cast<std::size_t>(channels));
-  std::int64_t channel = 0;
-  for (const std::uint8_t value : images.values<std::uint8_t>()) {
-    ++histograms[channel][value];
-    if (++channel == channels) channel = 0;
-  }
-  ChannelStatistics statistics;
-  const double pixels = static_cast<double>(images.elements() / channels);
-  for (const auto& histogram : histograms) {
-    std::int64_t sum = 0;
-    std::int64_t squares = 0;
-    for (std::int64_t value = 0; value < 256; ++value) {
-      sum += histogram[value] * value;
-      squares += histogram[value] * value * value;
-    }
-    const double mean = static_cast<double>(sum) / pixels;
-    const double variance = static_cast<double>(squares) / pixels - mean * mean;
-    statistics.mean.push_back(static_cast<float>(mean / 255));
-    statistics.deviation.push_back(static_cast<float>(std::sqrt(std::max(variance, 0.0)) / 255));
-  }
-  return statistics;
+  ChannelHistogram histogram(images.size(3));
+  histogram.add(images.values<std::uint8_t>());
+  return histogram.statistics();
 }
 
 std::vector<std::int64_t> count_labels(const Tensor& labels, std::int64_t classes) {
