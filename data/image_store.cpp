@@ -14,6 +14,7 @@ class TensorImages : public ImageStore {
   const std::uint8_t* image(std::int64_t index, std::uint8_t*) const override {
     return images_.data<std::uint8_t>() + index * image_bytes();
   }
+  Access access() const override { return Access::memory; }
 
  private:
   Tensor images_;

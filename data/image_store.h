@@ -8,6 +8,9 @@
 
 namespace lockring::data {
 
+// What it takes to look at an image: nothing, a read, or work.
+enum class Access { memory, disk, computed };
+
 // Images of bytes, all of one size. Never changed while it is used; any number of threads may read it.
 class ImageStore {
  public:
@@ -23,6 +26,7 @@ class ImageStore {
   // The pixels [h, w, c] of image `index`, which must be below size(): where the store keeps them, or read to
   // `scratch`, image_bytes() of the caller's. Throws Error{data} if they cannot be read.
   virtual const std::uint8_t* image(std::int64_t index, std::uint8_t* scratch) const = 0;
+  virtual Access access() const { return Access::disk; }
   // A copy of the images [begin, end): u8 [end - begin, h, w, c].
   Tensor copy(std::int64_t begin, std::int64_t end) const;
 

@@ -1,11 +1,11 @@
 #include "data/loader.h"
 
+#include "tests/data/numbered_images.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <numeric>
 
@@ -15,24 +15,6 @@ namespace {
 constexpr std::int64_t kImages = 100;
 constexpr std::int64_t kBatch = 24;
 const Shape kImage{6, 5, 1};
-
-// Images that are told apart by every pixel. Can be slow, and can fail at one image.
-class TestImages : public ImageStore {
- public:
-  TestImages() : ImageStore({kImages, kImage[0], kImage[1], kImage[2]}) {}
-
-  const std::uint8_t* image(std::int64_t index, std::uint8_t* scratch) const override {
-    reads.fetch_add(1);
-    if (delay.count() > 0) std::this_thread::sleep_for(delay);
-    check(index != bad, ErrorCode::data, "image {} is damaged", index);
-    for (std::int64_t i = 0; i < image_bytes(); ++i) scratch[i] = static_cast<std::uint8_t>(index * 31 + i * 7);
-    return scratch;
-  }
-
-  std::chrono::milliseconds delay{0};
-  std::int64_t bad = -1;
-  mutable std::atomic<std::int64_t> reads{0};
-};
 
 class LoaderTest : public testing::Test {
  protected:
@@ -85,7 +67,7 @@ class LoaderTest : public testing::Test {
     EXPECT_EQ(images_->reads, count);
   }
 
-  std::shared_ptr<TestImages> images_ = std::make_shared<TestImages>();
+  std::shared_ptr<NumberedImages> images_ = std::make_shared<NumberedImages>(kImages, kImage);
   Split split_;
   Transform transform_ = Transform::parse("normalize:0.4:0.3,rotate:20,crop:1,flip,erase:0.5,mixup:0.4");
 };
