@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "data/byte_reader.h"
 #include "data/content.h"
+#include "data/idx.h"
 #include "data/image_file.h"
 
 #include <array>

@@ -29,10 +29,11 @@ struct Dataset {
   ChannelStatistics statistics;      // of the training images
   Split train;
   Split test;
+  std::string warning;  // what those who use it should know (manifest.h); mostly empty
 };
 
-// The current version of the data set `name` under `data_dir`. Its files are compared with their checksums on the way
-// in. Throws Error{data} when there is none, or when it is damaged.
+// The current version of the data set `name` under `data_dir`, or version V of NAME for NAME@V. Its files are compared
+// with their checksums on the way in. Throws Error{data} when there is none, or when it is damaged.
 Dataset load_dataset(const std::filesystem::path& data_dir, std::string_view name = "fashion-mnist");
 
 }  // namespace lockring::data

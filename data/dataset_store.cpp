@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "data/class_names.h"
+#include "data/random_file.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPointer = "current";
+constexpr std::int64_t kChunk = std::int64_t{1} << 20;
 
 // Names of the data sets that are there, to suggest the one that was meant.
 std::vector<std::string> stored_names(const fs::path& data_dir) {
@@ -23,13 +26,54 @@ std::vector<std::string> stored_names(const fs::path& data_dir) {
   return names;
 }
 
-// Hashing Fashion-MNIST takes tens of milliseconds, so every load is a verified one.
-Tensor read_stored_file(const fs::path& path, const StoredFile& file) {
-  Tensor values = read_idx(path);
-  const std::string checksum = file_checksum(values);
-  check(checksum == file.checksum, ErrorCode::data, "{}: damaged: expected SHA-256 {}, found {}", path.string(),
-        file.checksum, checksum);
-  return values;
+// Folders that start with a dot are at work or left over.
+std::vector<std::string> stored_versions(const fs::path& folder) {
+  std::vector<std::string> versions;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
+      versions.push_back(entry.path().filename().string());
+  std::ranges::sort(versions);
+  return versions;
+}
+
+// The pointer is a file, not a symbolic link: it is replaced in one step and survives copying to other file systems.
+std::string current_version(const fs::path& folder) {
+  std::string version = read_file(folder / kPointer);
+  while (!version.empty() && version.back() == '\n') version.pop_back();
+  check(!version.empty() && version.find('/') == std::string::npos && fs::is_directory(folder / version),
+        ErrorCode::data, "{}: expected the name of a stored version, found '{}': ingest the data set again",
+        (folder / kPointer).string(), version);
+  return version;
+}
+
+// The only version that starts so.
+std::string version_named(const fs::path& folder, std::string_view start) {
+  const std::vector<std::string> versions = stored_versions(folder);
+  std::vector<std::string> found;
+  std::ranges::copy_if(versions, std::back_inserter(found),
+                       [&](const std::string& version) { return version.starts_with(start); });
+  check(!start.empty() && found.size() == 1, ErrorCode::data,
+        "{}: expected one version that starts with '{}', found {}", folder.string(), start,
+        found.empty() ? "none among " + joined(versions) : joined(found));
+  return found[0];
+}
+
+// Gives the bytes also to `digest`.
+void check_stored_file(const fs::path& path, const StoredFile& stored, Sha256& digest) {
+  const RandomFile file(path);
+  check(file.size() == stored.bytes, ErrorCode::data, "{}: {}: expected {} bytes, found {}", path.string(),
+        file.size() < stored.bytes ? "truncated" : "too long", stored.bytes, file.size());
+  Sha256 checksum;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kChunk, stored.bytes)));
+  for (std::int64_t done = 0; done < stored.bytes; done += std::ssize(buffer)) {
+    buffer.resize(static_cast<std::size_t>(std::min(kChunk, stored.bytes - done)));
+    file.read(done, buffer);
+    checksum.update(buffer);
+    digest.update(buffer);
+  }
+  const std::string found = checksum.hex();
+  check(found == stored.checksum, ErrorCode::data, "{}: damaged: expected SHA-256 {}, found {}", path.string(),
+        stored.checksum, found);
 }
 
 }  // namespace
@@ -51,57 +95,66 @@ fs::path dataset_folder(const fs::path& data_dir, std::string_view name) {
   return data_dir / name;
 }
 
-// The pointer is a file, not a symbolic link: it is replaced in one step and survives copying to other file systems.
-fs::path current_version(const fs::path& data_dir, std::string_view name) {
-  const fs::path folder = dataset_folder(data_dir, name);
+fs::path find_version(const fs::path& data_dir, std::string_view name) {
+  const std::size_t at = name.find('@');
+  const std::string_view dataset = name.substr(0, at);
+  const fs::path folder = dataset_folder(data_dir, dataset);
   check(fs::exists(folder / kPointer), ErrorCode::data,
-        "no data set '{}' in {}{}: run `lockring data ingest --dataset {}` first", name, data_dir.string(),
-        did_you_mean(name, stored_names(data_dir)), name);
-  std::string version = read_file(folder / kPointer);
-  while (!version.empty() && version.back() == '\n') version.pop_back();
-  check(!version.empty() && version.find('/') == std::string::npos && fs::is_directory(folder / version),
-        ErrorCode::data, "{}: expected the name of a stored version, found '{}': ingest the data set again",
-        (folder / kPointer).string(), version);
-  return folder / version;
+        "no data set '{}' in {}{}: run `lockring data ingest --dataset {}` first", dataset, data_dir.string(),
+        did_you_mean(dataset, stored_names(data_dir)), dataset);
+  return folder / (at == std::string_view::npos ? current_version(folder) : version_named(folder, name.substr(at + 1)));
 }
 
 void set_current_version(const fs::path& folder, std::string_view version) {
   write_file(folder / kPointer, std::string(version) + "\n");
 }
 
-Content read_stored(const fs::path& directory, const Manifest& manifest) {
-  Content content;
-  for (std::size_t i = 0; i < content.size(); ++i)
-    content[i] = read_stored_file(directory / kFileNames[i], manifest.files[i]);
-  return content;
+std::string dataset_digest(const std::string& content, const std::vector<std::string>& classes) {
+  return classes.empty() ? content : sha256(content + "\n" + class_file_text(classes));
+}
+
+// Goes on after the first damage, to name all of it.
+std::vector<std::string> find_damage(const fs::path& directory, const Manifest& manifest) {
+  std::vector<std::string> damage;
+  Sha256 content;
+  Sha256 names;
+  bool named = false;
+  for (const StoredFile& file : manifest.files) {
+    try {
+      named = file.name == kClassFile;
+      check_stored_file(directory / file.name, file, named ? names : content);
+    } catch (const Error& error) {
+      damage.emplace_back(error.what());
+    }
+  }
+  if (!damage.empty()) return damage;
+  const std::string digest = dataset_digest(content.hex(), named ? manifest.classes : std::vector<std::string>());
+  if (digest != manifest.digest)
+    damage.push_back(fmt::format("{}: the digest in the manifest is not that of the files", directory.string()));
+  return damage;
 }
 
 DatasetInfo dataset_info(const fs::path& data_dir, std::string_view name) {
   DatasetInfo info;
-  info.directory = current_version(data_dir, name);
+  info.directory = find_version(data_dir, name);
   info.manifest = read_manifest(info.directory);
-  // Folders that start with a dot are at work or left over.
-  for (const fs::directory_entry& entry : fs::directory_iterator(info.directory.parent_path()))
-    if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
-      info.versions.push_back(entry.path().filename().string());
-  std::ranges::sort(info.versions);
+  const fs::path folder = info.directory.parent_path();
+  const std::string current = current_version(folder);
+  for (const std::string& version : stored_versions(folder)) {
+    info.versions.push_back({version, version == current, {}});
+    try {
+      info.versions.back().manifest = read_manifest(folder / version);
+    } catch (const Error&) {
+      // Listed all the same: it takes up room.
+    }
+  }
+  std::ranges::stable_sort(info.versions, {}, [](const StoredVersion& one) { return one.manifest.ingested_utc; });
   return info;
 }
 
-// Goes on after the first damage, to name all of it.
 DatasetInfo verify_dataset(const fs::path& data_dir, std::string_view name) {
   DatasetInfo info = dataset_info(data_dir, name);
-  std::vector<std::string> damage;
-  Content content;
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    try {
-      content[i] = read_stored_file(info.directory / kFileNames[i], info.manifest.files[i]);
-    } catch (const Error& error) {
-      damage.push_back(error.what());
-    }
-  }
-  if (damage.empty() && content_digest(content) != info.manifest.digest)
-    damage.push_back(fmt::format("{}: the digest in the manifest is not that of the files", info.directory.string()));
+  const std::vector<std::string> damage = find_damage(info.directory, info.manifest);
   check(damage.empty(), ErrorCode::data, "data set '{}' is damaged, ingest it again: {}", name, joined(damage, "; "));
   return info;
 }

@@ -1,9 +1,17 @@
 // Where data sets lie on disk:
 //
 //   DATA_DIR/NAME/current           names the version in use
-//   DATA_DIR/NAME/DIGEST-PREFIX/    one version: manifest.json and the four IDX files, uncompressed; never changed
+//   DATA_DIR/NAME/DIGEST-PREFIX/    one version, never changed: manifest.json and
+//     train-images-idx3-ubyte       the images, uncompressed; idx4 if they have colours; or train-images.tar, their PNG
+//                                   and JPEG files, if they differ in size
+//     train-labels-idx1-ubyte       the labels
+//     t10k-...                      the same for the test set
+//     classes.txt                   the names of the classes, if the source gave them
 //
-// A version can itself be ingested again, by us or by any reader of IDX files.
+// A version can itself be ingested again, by us (unpack the archives) or by any reader of IDX files and archives.
+//
+// The digest is the SHA-256 of the images and labels, file after file, or, if there is classes.txt, that of the line of
+// this digest followed by classes.txt.
 #pragma once
 
 #include "data/manifest.h"
@@ -15,27 +23,40 @@
 
 namespace lockring::data {
 
+// How many digits of the digest name a version.
+inline constexpr std::size_t kVersionDigits = 16;
+
 // $XDG_DATA_HOME/lockring/data, else ~/.local/share/lockring/data. Throws Error{usage} if neither is set.
 std::filesystem::path default_data_dir();
 
 // DATA_DIR/NAME. Throws Error{usage} on a name that is not of lower-case letters, digits, '.', '_' and '-'.
 std::filesystem::path dataset_folder(const std::filesystem::path& data_dir, std::string_view name);
-// The folder of the version in use. Throws Error{data} that says how to ingest if there is none.
-std::filesystem::path current_version(const std::filesystem::path& data_dir, std::string_view name);
+// The folder of the version in use; of another one for NAME@VERSION, of which the first digits are enough. Throws
+// Error{data} that says how to ingest if there is none, and lists the versions if there is not that one.
+std::filesystem::path find_version(const std::filesystem::path& data_dir, std::string_view name);
 void set_current_version(const std::filesystem::path& folder, std::string_view version);
 
-// Reads a version's files and compares them with their checksums; throws Error{data} at the first that is damaged.
-Content read_stored(const std::filesystem::path& directory, const Manifest& manifest);
+// The digest of a data set whose images and labels have the digest `content`, with names of classes or without.
+std::string dataset_digest(const std::string& content, const std::vector<std::string>& classes);
+
+// Reads every byte of a version and compares it with its checksums. Returns what is wrong, a line for each file.
+std::vector<std::string> find_damage(const std::filesystem::path& directory, const Manifest& manifest);
+
+struct StoredVersion {
+  std::string name;
+  bool current = false;
+  Manifest manifest;  // empty if it is damaged
+};
 
 struct DatasetInfo {
   std::filesystem::path directory;
   Manifest manifest;
-  std::vector<std::string> versions;  // all that are stored, the current one included
+  std::vector<StoredVersion> versions;  // all that are stored, the oldest first
 };
-// Reads the manifest only.
+// Reads manifests only.
 DatasetInfo dataset_info(const std::filesystem::path& data_dir, std::string_view name = "fashion-mnist");
 
-// Checks the manifest and every byte of the current version; throws Error{data} that names all that is damaged.
+// Checks the manifest and every byte of a version; throws Error{data} that names all that is damaged.
 DatasetInfo verify_dataset(const std::filesystem::path& data_dir, std::string_view name = "fashion-mnist");
 
 }  // namespace lockring::data

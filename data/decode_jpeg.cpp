@@ -121,6 +121,13 @@ void convert_print_colours(std::vector<std::uint8_t>& pixels, bool inverted) {
 
 }  // namespace
 
+ImageHeader read_jpeg_header(std::span<const std::byte> file, std::int64_t most_pixels) {
+  JpegReader reader;
+  reader.read_header(file);
+  check_image_size(reader.height(), reader.width(), most_pixels);
+  return {reader.height(), reader.width(), reader.channels() == 1 ? 1 : 3};
+}
+
 DecodedImage decode_jpeg(std::span<const std::byte> file, std::int64_t most_pixels) {
   JpegReader reader;
   reader.read_header(file);

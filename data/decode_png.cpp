@@ -61,6 +61,7 @@ class PngReader {
   void start_rows();
   std::int64_t height() const { return png_get_image_height(png_, info_); }
   std::int64_t width() const { return png_get_image_width(png_, info_); }
+  bool colour() const { return (png_get_color_type(png_, info_) & PNG_COLOR_MASK_COLOR) != 0; }
   // 1 to 4: grey or colour, each perhaps with alpha last.
   std::int64_t channels() const { return png_get_channels(png_, info_); }
   void read_rows(const std::vector<png_bytep>& rows) {
@@ -111,6 +112,13 @@ std::int64_t compose_on_white(std::vector<std::uint8_t>& pixels, std::int64_t ch
 }
 
 }  // namespace
+
+ImageHeader read_png_header(std::span<const std::byte> file, std::int64_t most_pixels) {
+  PngReader reader(file);
+  reader.read_header();
+  check_image_size(reader.height(), reader.width(), most_pixels);
+  return {reader.height(), reader.width(), reader.colour() ? 3 : 1};
+}
 
 DecodedImage decode_png(std::span<const std::byte> file, std::int64_t most_pixels) {
   PngReader reader(file);

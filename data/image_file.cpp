@@ -20,6 +20,14 @@ bool starts_with(std::span<const std::byte> file, std::string_view start) {
   return file.size() >= start.size() && std::memcmp(file.data(), start.data(), start.size()) == 0;
 }
 
+// By the first bytes; names lie. What is not PNG is JPEG, or an error.
+bool is_png(std::span<const std::byte> file) {
+  if (starts_with(file, kPngStart)) return true;
+  check(starts_with(file, kJpegStart), ErrorCode::data, "expected a PNG or JPEG image, found {}",
+        describe_content(file.first(std::min<std::size_t>(file.size(), 32))));
+  return false;
+}
+
 }  // namespace
 
 void check_image_size(std::int64_t height, std::int64_t width, std::int64_t most_pixels) {
@@ -27,12 +35,12 @@ void check_image_size(std::int64_t height, std::int64_t width, std::int64_t most
         "image size: expected 1 to {} pixels, found {}x{}", most_pixels, width, height);
 }
 
-// By the first bytes; names lie.
 DecodedImage decode_image(std::span<const std::byte> file, std::int64_t most_pixels) {
-  if (starts_with(file, kPngStart)) return decode_png(file, most_pixels);
-  if (starts_with(file, kJpegStart)) return decode_jpeg(file, most_pixels);
-  fail(ErrorCode::data, "expected a PNG or JPEG image, found {}",
-       describe_content(file.first(std::min<std::size_t>(file.size(), 32))));
+  return is_png(file) ? decode_png(file, most_pixels) : decode_jpeg(file, most_pixels);
+}
+
+ImageHeader read_image_header(std::span<const std::byte> file, std::int64_t most_pixels) {
+  return is_png(file) ? read_png_header(file, most_pixels) : read_jpeg_header(file, most_pixels);
 }
 
 DecodedImage read_image(const std::filesystem::path& path) {

@@ -20,13 +20,21 @@ struct DecodedImage {
   std::vector<std::uint8_t> pixels;  // [height][width][channels]
 };
 
+struct ImageHeader {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;  // as DecodedImage has it
+};
+
 inline constexpr std::int64_t kMostPixels = std::int64_t{64} << 20;
 
 // Any colour type and bit depth of PNG and JPEG; 16 bits become 8. What is transparent is laid on white, as a page
 // would show it. Orientation tags are not followed. Throws Error{data} on anything else than a whole, undamaged image
 // of at most `most_pixels`. Any thread.
 DecodedImage decode_image(std::span<const std::byte> file, std::int64_t most_pixels = kMostPixels);
-// The same for a file, named in the message.
+// What the image will be, from the first bytes of its file; as many as hold the header are enough.
+ImageHeader read_image_header(std::span<const std::byte> file, std::int64_t most_pixels = kMostPixels);
+// decode_image for a file, named in the message.
 DecodedImage read_image(const std::filesystem::path& path);
 
 // One channel is made of three by the luma of ITU-R BT.601, three of one by repetition.

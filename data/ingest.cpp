@@ -2,11 +2,15 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "data/catalog.h"
+#include "data/class_names.h"
 #include "data/dataset_store.h"
 #include "data/download.h"
 #include "data/file_lock.h"
+#include "data/raw_dataset.h"
 #include "data/source.h"
+#include "data/store_content.h"
 
 #include <fmt/chrono.h>
 #include <unistd.h>
@@ -14,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <span>
 #include <utility>
 
 namespace lockring::data {
@@ -22,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kVersionDigits = 16;
+// Published files of labels are far smaller.
+constexpr std::uintmax_t kMostLabelFile = 1 << 20;
 
 // A folder that vanishes unless it is renamed to something.
 class TemporaryFolder {
@@ -43,26 +47,16 @@ class TemporaryFolder {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-// What tells a source file from a changed one without reading it.
-StoredFile source_stamp(const fs::path& path) {
-  StoredFile file;
-  file.source = path.string();
-  file.source_bytes = static_cast<std::int64_t>(fs::file_size(path));
-  file.source_time = std::chrono::nanoseconds(fs::last_write_time(path).time_since_epoch()).count();
-  return file;
+void tell(const Notice& notice, const std::string& text) {
+  if (notice) notice(text);
 }
 
-// A URL is taken to serve what it served before: asking would need the network, and the digest guards the rest.
-bool same_source(const Manifest& manifest, const Source& source) {
-  if (manifest.source != source.name) return false;
-  if (source.remote) return true;
-  for (std::size_t i = 0; i < source.files.size(); ++i) {
-    const StoredFile now = source_stamp(source.files[i]);
-    const StoredFile& then = manifest.files[i];
-    if (now.source != then.source || now.source_bytes != then.source_bytes || now.source_time != then.source_time)
-      return false;
-  }
-  return true;
+// One more than the largest label.
+std::size_t classes_in_use(const RawDataset& raw) {
+  std::size_t most = 0;
+  for (const SplitIndex split : kSplits)
+    most = std::max<std::size_t>(most, std::ranges::max(raw.labels(split).values<std::uint8_t>()));
+  return most + 1;
 }
 
 // The work on one data set, under its lock.
@@ -74,51 +68,40 @@ class Ingestion {
   IngestReport run();
 
  private:
-  void notice(const std::string& text) const {
-    if (options_.notice) options_.notice(text);
-  }
   // The same one for the same URL, so that a broken download goes on where it stopped.
-  fs::path download_folder(const Source& source) const {
-    return folder_ / (".download-" + sha256(source.name).substr(0, kVersionDigits));
-  }
+  fs::path download_folder() const { return folder_ / (".download-" + sha256(source_.name).substr(0, kVersionDigits)); }
   void remove_leftovers() const;
-  bool whole(const fs::path& directory) const;
-  void check_identity(const std::string& digest) const;
-  bool unchanged(const Source& source, IngestReport& report) const;
-  Content fetch(Source& source, const std::vector<std::string>& classes) const;
-  Manifest describe(const Content& content, const Source& source, const std::string& digest) const;
-  void store(const Content& content, const Manifest& manifest, const fs::path& target) const;
+  std::string stamp(const RawDataset* raw) const;
+  bool unchanged(const std::string& stamp, IngestReport& report) const;
+  IngestReport take_in(RawDataset& raw, const std::string& stamp) const;
+  IngestReport take_in_remote(const std::string& stamp) const;
+  SurveyOptions survey_options() const;
+  ContentMarks marks(const RawDataset& raw, const std::string& digest) const;
+  std::vector<std::string> assumed_classes(const RawDataset& raw, const KnownDataset* content) const;
+  void check_digest(const std::string& digest) const;
+  std::string identify(const std::string& digest, const KnownDataset* content) const;
+  void count_classes(const RawDataset& raw, Manifest& manifest) const;
+  void finish(const fs::path& made, IngestReport& report) const;
 
   const IngestOptions& options_;
   fs::path folder_;
+  Source source_;
 };
 
 // The quick way out first; then read, identify, store, and only at the end point to the result.
 IngestReport Ingestion::run() {
   fs::create_directories(folder_);
   const FileLock lock(folder_ / ".lock",
-                      [this] { notice("waiting for another process that ingests " + options_.name); });
+                      [this] { tell(options_.notice, "waiting for another process that ingests " + options_.name); });
   remove_leftovers();
-  Source source = find_source(options_.source, options_.name);
+  source_ = find_source(options_.source, options_.name);
+  const std::unique_ptr<RawDataset> raw = source_.remote ? nullptr : recognise(source_.path());
+  const std::string stamp = this->stamp(raw.get());
   IngestReport report;
-  if (unchanged(source, report)) return report;
-
-  const Content content = fetch(source, class_names(options_.name));
-  const std::string digest = content_digest(content);
-  check_identity(digest);
-  const std::string version = digest.substr(0, kVersionDigits);
-  report.directory = folder_ / version;
-  if (whole(report.directory)) {
-    report.already_there = true;
-    report.reason = fmt::format("content with digest {} was ingested before", version);
-    report.manifest = read_manifest(report.directory);
-  } else {
-    if (fs::exists(report.directory)) notice(fmt::format("{} was damaged and is replaced", report.directory.string()));
-    report.manifest = describe(content, source, digest);
-    store(content, report.manifest, report.directory);
-  }
-  set_current_version(folder_, version);
-  if (source.remote) fs::remove_all(download_folder(source));
+  if (unchanged(stamp, report)) return report;
+  report = raw != nullptr ? take_in(*raw, stamp) : take_in_remote(stamp);
+  set_current_version(folder_, report.directory.filename().string());
+  if (source_.remote) fs::remove_all(download_folder());
   return report;
 }
 
@@ -130,114 +113,182 @@ void Ingestion::remove_leftovers() const {
   for (const fs::path& path : leftovers) fs::remove_all(path);
 }
 
-// Reads all of it: a version that is called whole has been compared with its checksums, just now.
-bool Ingestion::whole(const fs::path& directory) const {
-  if (!fs::exists(directory)) return false;
-  try {
-    read_stored(directory, read_manifest(directory));
-    return true;
-  } catch (const Error&) {
-    return false;  // the caller replaces it
-  }
-}
-
-// Files of one set under the name of another train well and mean nothing: a contradiction between two known sets is an
-// error, anything unknown only a notice.
-void Ingestion::check_identity(const std::string& digest) const {
-  const std::string& expected = options_.expect_digest;
-  check(expected.empty() || (expected.size() >= kVersionDigits && digest.starts_with(expected)), ErrorCode::data,
-        "data set '{}': expected content digest {}, found {}", options_.name, expected, digest);
-  const KnownDataset* content = find_known_digest(digest);
-  const KnownDataset* name = find_known_dataset(options_.name);
-  if (content != nullptr && content->name == options_.name) return;
-  if (content != nullptr) {
-    check(name == nullptr, ErrorCode::data, "these files are {}, not {}: expected another content digest than {}",
-          content->name, options_.name, digest);
-    notice(fmt::format("the files are those of {}, stored under the name {}", content->name, options_.name));
-  } else if (name != nullptr && !name->digest.empty()) {
-    notice(fmt::format("this is not the published {}: expected content digest {}, found {}", name->name, name->digest,
-                       digest));
-  } else {
-    notice(fmt::format("the content digest {} is not a known one", digest));
-  }
+// What tells a source from a changed one without reading it. A URL is taken to serve what it served before: asking
+// would need the network, and the digest guards the rest.
+std::string Ingestion::stamp(const RawDataset* raw) const {
+  std::string text =
+      fmt::format("{}\ntest fraction {}, seed {}\n", source_.name, options_.test_fraction.value_or(-1), options_.seed);
+  if (raw != nullptr)
+    for (const fs::path& path : raw->files())
+      text += fmt::format("{}\n{} {}\n", path.string(), fs::file_size(path),
+                          std::chrono::nanoseconds(fs::last_write_time(path).time_since_epoch()).count());
+  return sha256(text);
 }
 
 // True, with the report filled in, when the current version was made from this very source and is whole.
-bool Ingestion::unchanged(const Source& source, IngestReport& report) const {
+bool Ingestion::unchanged(const std::string& stamp, IngestReport& report) const {
   if (!fs::exists(folder_ / "current")) return false;
   try {
-    report.directory = current_version(options_.data_dir, options_.name);
+    report.directory = find_version(options_.data_dir, options_.name);
     report.manifest = read_manifest(report.directory);
   } catch (const Error&) {
     return false;
   }
-  if (!same_source(report.manifest, source) || !whole(report.directory)) return false;
-  check_identity(report.manifest.digest);
+  const Manifest& manifest = report.manifest;
+  if (manifest.source_stamp != stamp || !find_damage(report.directory, manifest).empty()) return false;
+  check_digest(manifest.digest);
+  if (!manifest.warning.empty()) tell(options_.warning, manifest.warning);
   report.already_there = true;
-  report.reason = source.remote
-                      ? fmt::format("it was downloaded from {} at {}", source.name, report.manifest.ingested_utc)
-                      : fmt::format("the files in {} are those ingested at {} (same sizes and times)", source.name,
-                                    report.manifest.ingested_utc);
+  report.reason = source_.remote ? fmt::format("it was downloaded from {} at {}", source_.name, manifest.ingested_utc)
+                                 : fmt::format("the files in {} are those ingested at {} (same sizes and times)",
+                                               source_.name, manifest.ingested_utc);
   return true;
 }
 
 // What was downloaded and found bad is thrown away, so that the next attempt starts afresh.
-Content Ingestion::fetch(Source& source, const std::vector<std::string>& classes) const {
-  const auto count = static_cast<std::int64_t>(classes.size());
-  if (!source.remote) return read_content(source.files, count, options_.progress);
-  const fs::path folder = download_folder(source);
+IngestReport Ingestion::take_in_remote(const std::string& stamp) const {
+  const fs::path folder = download_folder();
   fs::create_directories(folder);
-  source.files = download_files(source.name, folder, options_.progress);
+  download_files(source_.name, folder, options_.progress);
   try {
-    return read_content(source.files, count);
+    return take_in(*recognise(folder), stamp);
   } catch (const Error& error) {
     fs::remove_all(folder);
-    fail(error.code(), "downloaded from {}: {}", source.name, error.what());
+    fail(error.code(), "downloaded from {}: {}", source_.name, error.what());
   }
 }
 
-// Everything about the content that is worth knowing without reading it.
-Manifest Ingestion::describe(const Content& content, const Source& source, const std::string& digest) const {
-  const KnownDataset* known = find_known_digest(digest);
-  Manifest manifest;
-  manifest.name = options_.name;
-  manifest.digest = digest;
-  manifest.source = source.name;
-  manifest.ingested_utc = utc_now();
-  manifest.classes = known != nullptr ? known->classes : class_names(options_.name);
-  const Tensor images = as_images(content[0]);
-  manifest.height = images.size(1);
-  manifest.width = images.size(2);
-  manifest.channels = images.size(3);
-  manifest.statistics = channel_statistics(images);
-  const auto classes = static_cast<std::int64_t>(manifest.classes.size());
-  manifest.train = {content[0].size(0), count_labels(content[1], classes)};
-  manifest.test = {content[2].size(0), count_labels(content[3], classes)};
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    StoredFile& file = manifest.files[i];
-    file = source_stamp(source.files[i]);
-    if (source.remote) file.source = source.name + "/" + source.files[i].filename().string();
-    file.name = kFileNames[i];
-    file.bytes = static_cast<std::int64_t>(idx_header(content[i].shape()).size()) + content[i].bytes();
-    file.checksum = file_checksum(content[i]);
-  }
-  return manifest;
+SurveyOptions Ingestion::survey_options() const {
+  SurveyOptions survey;
+  if (const KnownDataset* known = find_known_dataset(options_.name)) survey.most_classes = std::ssize(known->classes);
+  survey.test_fraction = options_.test_fraction;
+  survey.seed = options_.seed;
+  survey.progress = options_.progress;
+  survey.notice = options_.notice;
+  return survey;
 }
 
 // Under a temporary name until it is whole and on the disk.
-void Ingestion::store(const Content& content, const Manifest& manifest, const fs::path& target) const {
+IngestReport Ingestion::take_in(RawDataset& raw, const std::string& stamp) const {
+  raw.survey(survey_options());
   const TemporaryFolder temporary(folder_ / fmt::format(".new-{}", getpid()));
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    AtomicFile file(temporary.path() / kFileNames[i]);
-    file.write(idx_header(content[i].shape()));
-    file.write(std::as_bytes(content[i].values<std::uint8_t>()));
-    file.commit();
+  StoredContent content = store_content(raw, temporary.path(), options_.progress);
+  IngestReport report;
+  Manifest& manifest = report.manifest;
+  manifest.name = options_.name;
+  manifest.source = source_.name;
+  manifest.source_stamp = stamp;
+  manifest.ingested_utc = utc_now();
+  manifest.sizes = raw.sizes();
+  manifest.statistics = content.statistics;
+  manifest.test_choice = raw.test_choice();
+  manifest.files = std::move(content.files);
+
+  const KnownDataset* known = find_known_content(marks(raw, content.digest));
+  manifest.classes = assumed_classes(raw, known);
+  std::vector<std::string> given;
+  if (!raw.classes().empty() && raw.classes() != manifest.classes) {
+    manifest.classes = given = raw.classes();
+    manifest.files.push_back(store_class_names(temporary.path(), given));
   }
-  write_manifest(temporary.path(), manifest);
+  manifest.digest = dataset_digest(content.digest, given);
+  check_digest(manifest.digest);
+  manifest.warning = identify(content.digest, known);
+  if (!manifest.warning.empty()) tell(options_.warning, manifest.warning);
+  count_classes(raw, manifest);
+  finish(temporary.path(), report);
+  return report;
+}
+
+ContentMarks Ingestion::marks(const RawDataset& raw, const std::string& digest) const {
+  ContentMarks marks;
+  marks.digest = digest;
+  const fs::path& labels = raw.label_file();
+  if (!labels.empty() && fs::file_size(labels) <= kMostLabelFile) marks.label_file = sha256(read_file(labels));
+  marks.train_per_class = count_labels(raw.labels(kTrain), classes_in_use(raw));
+  marks.test_per_class = count_labels(raw.labels(kTest), classes_in_use(raw));
+  return marks;
+}
+
+// The names that the content or the name of the data set brings with it; otherwise numbers.
+std::vector<std::string> Ingestion::assumed_classes(const RawDataset& raw, const KnownDataset* content) const {
+  for (const KnownDataset* known : {content, find_known_dataset(options_.name)})
+    if (known != nullptr && known->classes.size() >= classes_in_use(raw)) return known->classes;
+  return numbered_classes(classes_in_use(raw));
+}
+
+void Ingestion::check_digest(const std::string& digest) const {
+  const std::string& expected = options_.expect_digest;
+  check(expected.empty() || (expected.size() >= kVersionDigits && digest.starts_with(expected)), ErrorCode::data,
+        "data set '{}': expected content digest {}, found {}", options_.name, expected, digest);
+}
+
+// Files of one set under the name of another train well and mean nothing: that is worth a warning, which is returned.
+// Anything unknown is only a notice.
+std::string Ingestion::identify(const std::string& digest, const KnownDataset* content) const {
+  const KnownDataset* name = find_known_dataset(options_.name);
+  if (content != nullptr && content == name) return {};
+  if (content != nullptr && name != nullptr)
+    return fmt::format(
+        "these are the files of {}, stored under the name {}: what a model scores on them says nothing "
+        "about {}",
+        content->name, name->name, name->name);
+  if (content != nullptr)
+    tell(options_.notice,
+         fmt::format("the files are those of {}, stored under the name {}", content->name, options_.name));
+  else if (name != nullptr && !name->marks.digest.empty())
+    tell(options_.notice, fmt::format("this is not the published {}: expected content digest {}, found {}", name->name,
+                                      name->marks.digest, digest));
+  else
+    tell(options_.notice, fmt::format("the content digest {} is not a known one", digest));
+  return {};
+}
+
+// A class that is only tested is a mistake, one that is only trained perhaps not.
+void Ingestion::count_classes(const RawDataset& raw, Manifest& manifest) const {
+  const std::size_t classes = manifest.classes.size();
+  manifest.train = {raw.labels(kTrain).size(0), count_labels(raw.labels(kTrain), classes)};
+  manifest.test = {raw.labels(kTest).size(0), count_labels(raw.labels(kTest), classes)};
+  std::vector<std::string> untrained;
+  std::vector<std::string> untested;
+  for (std::size_t label = 0; label < classes; ++label) {
+    const std::string& name = manifest.classes[label];
+    const std::int64_t trained = manifest.train.per_class[label];
+    const std::int64_t tested = manifest.test.per_class[label];
+    check(trained > 0 || tested == 0, ErrorCode::data,
+          "class '{}' (label {}) has {} test images but no training images", name, label, tested);
+    if (trained == 0)
+      untrained.push_back(name);
+    else if (tested == 0)
+      untested.push_back(name);
+  }
+  if (!untrained.empty()) tell(options_.notice, "classes without any image: " + joined(untrained));
+  if (!untested.empty()) tell(options_.notice, "classes without test images: " + joined(untested));
+}
+
+// Makes the version visible, unless it is there already.
+void Ingestion::finish(const fs::path& made, IngestReport& report) const {
+  const std::string version = report.manifest.digest.substr(0, kVersionDigits);
+  report.directory = folder_ / version;
+  if (fs::exists(report.directory)) {
+    try {
+      Manifest there = read_manifest(report.directory);
+      if (find_damage(report.directory, there).empty()) {
+        report.manifest = std::move(there);
+        report.already_there = true;
+        report.reason = fmt::format("content with digest {} was ingested before", version);
+        return;
+      }
+    } catch (const Error&) {
+      // The manifest is damaged, too, or of an older format.
+    }
+    tell(options_.notice, fmt::format("{} was damaged and is replaced", report.directory.string()));
+  }
+  write_manifest(made, report.manifest);
   // A damaged version of the same content makes way, and vanishes with `old`.
   const TemporaryFolder old(folder_ / fmt::format(".new-{}-old", getpid()));
-  if (fs::exists(target)) fs::rename(target, old.path());
-  fs::rename(temporary.path(), target);
+  if (fs::exists(report.directory)) fs::rename(report.directory, old.path());
+  fs::rename(made, report.directory);
 }
 
 }  // namespace

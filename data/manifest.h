@@ -2,8 +2,8 @@
 #pragma once
 
 #include "data/content.h"
+#include "data/image_sizes.h"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -15,10 +15,6 @@ struct StoredFile {
   std::string name;
   std::int64_t bytes = 0;
   std::string checksum;  // SHA-256
-  // The file it was made from, to see without reading it whether it is still the same.
-  std::string source;
-  std::int64_t source_bytes = 0;
-  std::int64_t source_time = 0;  // of the last change, in nanoseconds of the file system's clock
 };
 
 struct SplitCounts {
@@ -29,16 +25,21 @@ struct SplitCounts {
 struct Manifest {
   std::string name;
   std::string digest;
-  std::string source;        // a folder or URL
+  std::string source;  // a folder or URL
+  // Stands for the names, sizes and times of the source's files, to see without reading them whether they are the same.
+  std::string source_stamp;
   std::string ingested_utc;  // "2024-01-31T12:00:00Z"
   std::vector<std::string> classes;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
+  ImageSizes sizes;
   ChannelStatistics statistics;
   SplitCounts train;
   SplitCounts test;
-  std::array<StoredFile, 4> files;  // in the order of kFileNames
+  std::string test_choice;  // how the test images were chosen; empty if the source has a test set of its own
+  std::string warning;      // what those who use the data should know; mostly empty
+  // Training images, training labels, test images, test labels, and perhaps the names of the classes.
+  std::vector<StoredFile> files;
+
+  std::int64_t bytes() const;
 };
 
 // In `directory`. Reading throws Error{data} on a missing or damaged manifest, and on one of another format version.
