@@ -58,6 +58,7 @@ void TrainRun::start() {
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.options().replicas,
                   trainer_.options().replicas == 1 ? "" : "s", directory_.path().string()));
+  if (!setup_.dataset.warning.empty()) say("WARNING: " + setup_.dataset.warning);
   if (options_.resume) say(fmt::format("resuming at step {}, epoch {}", state_.step, state_.epoch + 1));
 }
 
@@ -78,6 +79,8 @@ void TrainRun::open_directory() {
 bool TrainRun::train_epoch() {
   epoch_timing_ = {};
   const std::vector<std::uint32_t> order = data::epoch_order(setup_.holdout.train, options_.seed, state_.epoch);
+  const std::int64_t done = std::min(state_.epoch_step * options_.batch_size, std::ssize(order));
+  trainer_.expect(std::span(order).subspan(done), options_.batch_size, state_.epoch);
   const auto at_end = [&] { return state_.epoch_step == setup_.steps_per_epoch || out_of_steps(); };
   while (!at_end() && StopSignal::received() == 0) take_step(order);
   run_timing_.add(epoch_timing_);

@@ -30,7 +30,9 @@ void for_each_micro_batch(data::Range shard, std::int64_t micro_batch, F f) {
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform)
-    : options_(std::move(options)), train_(train), transform_(transform), team_(options_.replicas) {
+    : options_(std::move(options)),
+      loader_(train, transform, {.seed = options_.seed, .threads = options_.loader_threads}),
+      team_(options_.replicas) {
   if (options_.shards == 0) options_.shards = options_.replicas;
   check(options_.shards > 0 && options_.shards % options_.replicas == 0,
         "--shards {} is not a multiple of the {} replicas", options_.shards, options_.replicas);
@@ -53,7 +55,8 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
 
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,
                          double learning_rate) {
-  input_ = {batch, epoch, step, learning_rate};
+  input_ = {batch, step, learning_rate};
+  loader_.begin_step(batch, epoch);
   team_.run(step_job_);
   if (diverged()) report_divergence();
   return totals();
@@ -85,7 +88,7 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
 
 void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   const auto start = std::chrono::steady_clock::now();
-  const data::Batch batch = read(range);
+  const data::Batch batch = loader_.read(range);
   tail.data_seconds += seconds_since(start);
   const Tensor logits = models_[replica]->forward(batch.images, context(range.begin));
   const Tensor loss = ops::cross_entropy(logits, batch.labels, static_cast<float>(options_.label_smoothing),
@@ -94,13 +97,6 @@ void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   tail.correct += ops::count_correct(logits, batch.labels);
   if (!std::isfinite(loss.item()) && tail.bad.size() == 0) tail.bad = range;
   backward(loss);
-}
-
-data::Batch Trainer::read(data::Range range) const {
-  const Shape& all = train_.images->shape();
-  data::Batch batch = data::Batch::empty({all[1], all[2], all[3]}, range.size(), transform_.mixes());
-  transform_.fill(train_, input_.batch, range, options_.seed, input_.epoch, batch);
-  return batch;
 }
 
 nn::Context Trainer::context(std::int64_t first_sample) const {
@@ -155,7 +151,7 @@ void Trainer::report_divergence() {
   const std::int64_t step = input_.step + 1;
   for (const Tail& tail : tails_) {
     if (tail.bad.size() == 0) continue;
-    const std::string layer = nn::first_bad_layer(model(), read(tail.bad).images, context(tail.bad.begin));
+    const std::string layer = nn::first_bad_layer(model(), loader_.read(tail.bad).images, context(tail.bad.begin));
     fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
          layer.empty() ? "loss" : layer);
   }

@@ -8,6 +8,7 @@
 
 #include "data/batch.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "data/sampler.h"
 #include "data/transform.h"
 #include "distributed/replica_team.h"
@@ -27,6 +28,7 @@ struct TrainerOptions {
   int replicas = 1;
   std::int64_t shards = 0;       // a multiple of replicas; 0: as many as replicas
   std::int64_t micro_batch = 0;  // 0: the whole shard at once
+  int loader_threads = 0;        // that fill batches ahead; 0: replicas fill their own
   std::uint64_t seed = 0;
   nn::OptimizerOptions optimizer;
   double label_smoothing = 0;
@@ -47,6 +49,12 @@ class Trainer {
   // Reads images and labels of `train` through `transform`; both must outlive the trainer. Throws Error{usage} on
   // options that cannot be.
   Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform);
+
+  // Tells that the coming steps take `order` in parts of `batch_size`, so that threads can fill them ahead. Changes
+  // nothing but the time that they take.
+  void expect(std::span<const std::uint32_t> order, std::int64_t batch_size, std::int64_t epoch) {
+    loader_.expect(order, batch_size, epoch);
+  }
 
   // One step on the samples given (the global batch, in order). `step` counts from 0 over the whole run.
   // Throws Error{diverged}, naming the step (counted from 1) and the layer, when a loss or gradient is not finite;
@@ -73,7 +81,6 @@ class Trainer {
   };
   struct StepInput {
     std::span<const std::uint32_t> batch;
-    std::int64_t epoch = 0;
     std::int64_t step = 0;
     double learning_rate = 0;
   };
@@ -84,14 +91,12 @@ class Trainer {
   void reduce(dist::Slice slice);
   void update(dist::Slice slice);
   nn::Context context(std::int64_t first_sample) const;
-  data::Batch read(data::Range range) const;  // positions in the global batch
   StepResult totals() const;
   bool diverged() const;
   [[noreturn]] void report_divergence();
 
   TrainerOptions options_;
-  const data::Split& train_;
-  const data::Transform& transform_;
+  data::Loader loader_;
   dist::ReplicaTeam team_;
   std::vector<std::unique_ptr<nn::Model>> models_;  // one a replica, on one parameter arena
   std::unique_ptr<nn::Optimizer> optimizer_;
