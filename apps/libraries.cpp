@@ -1,14 +1,13 @@
 // Versions of what the program stands on: of shared libraries those that it runs with, else those it was built with.
 #include "apps/machine.h"
+#include "ops/cpu/generated_brgemm.h"
 
 #include <curl/curl.h>
 #include <fmt/core.h>
 #include <jpeglib.h>
-#include <libxsmm_version.h>
 #include <openssl/crypto.h>
 #include <png.h>
 #include <zlib.h>
-#include <Eigen/Core>
 
 #include <CLI/Version.hpp>
 #include <nlohmann/json.hpp>
@@ -26,8 +25,7 @@ std::string dotted(int major, int minor, int patch) { return fmt::format("{}.{}.
 
 std::vector<Component> libraries() {
   return {
-      {"LIBXSMM", LIBXSMM_CONFIG_VERSION},
-      {"Eigen", dotted(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
+      {"LIBXSMM", kernels::cpu::libxsmm_version()},
       {"zlib", zlibVersion()},
       {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
       {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)},

@@ -10,7 +10,7 @@ namespace lockring::app {
 struct Machine {
   std::string cpu;
   std::string instruction_set;  // that kernels are chosen for
-  std::string products;         // what generates matrix products: "LIBXSMM clx"
+  std::string products;         // what computes most matrix products: "LIBXSMM"
   int hardware_threads = 0;     // of the whole machine, online
   int threads_per_core = 0;     // 0 if unknown
   int usable_cores = 0;         // see core/cpu.h

@@ -3,12 +3,13 @@
 //   out[rows][cols] (+)= sum over i of left_i[rows][inner] * right_i[inner][cols]
 //
 // (Georganas et al., "High-Performance Deep Learning via a Single Building Block", arXiv:1906.06440.) LIBXSMM generates
-// it at run time for AVX2 or AVX-512; where it returns no kernel (other processors, sanitizer builds), Eigen takes
-// over. Each element is summed in one order, i outermost and inner within, whatever rows, cols or the instruction set
-// are.
+// it at run time for AVX2 or AVX-512; where it does not (other processors, sanitizer builds, few narrow results),
+// compiled loops take over. Each element is summed in one order, i outermost and inner within, with one rounding a
+// step: all give the same bits, whatever rows, cols or the instruction set are.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lockring::kernels::cpu {
 
@@ -40,17 +41,15 @@ class Brgemm {
   void operator()(const float* left, const float* right, float* out) const { (*this)(&left, &right, out, 1); }
 
  private:
-  // LIBXSMM is column-major: our right is its first operand.
-  using Generated = void (*)(const float* const* a, const float* const* b, float* c, const unsigned long long* count);
+  using Generated = void (*)(const float* const*, const float* const*, float*, const unsigned long long*);
 
   void run_compiled(const float* const* left, const float* const* right, float* out, std::int64_t count) const;
 
   BrgemmShape shape_;
-  bool narrow_ = false;
   Generated generated_ = nullptr;
 };
 
-// What generates the products: "LIBXSMM clx", "Eigen".
-const char* brgemm_backend();
+// What computes most products: "LIBXSMM" or "compiled loops".
+std::string brgemm_backend();
 
 }  // namespace lockring::kernels::cpu

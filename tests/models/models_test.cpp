@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "nn/batch_norm.h"
 #include "nn/model.h"
-#include "tests/ops/products.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -145,7 +144,7 @@ TEST_P(ModelTest, AReplicaOnTheSameParametersGivesTheSameBits) {
   for (float& value : model.parameters().buffer().values()) value *= 1.5F;
   model.refresh(nn::Purpose::training);
   replica.refresh(nn::Purpose::inference);
-  expect_same_products(replica.forward(x), model.forward(x));
+  expect_same_bits(replica.forward(x), model.forward(x));
 }
 
 TEST_P(ModelTest, LogitsOfAnImageDoNotDependOnItsBatch) {
@@ -154,8 +153,8 @@ TEST_P(ModelTest, LogitsOfAnImageDoNotDependOnItsBatch) {
   const Tensor x = random_tensor({128, 28, 28, 1}, 2, 0, 1);
   const Tensor logits = model.forward(x);
   for (const std::int64_t i : {0, 1, 77, 127})
-    expect_same_products(model.forward(x.slice(i, i + 1)), logits.slice(i, i + 1));
-  expect_same_products(model.forward(x.slice(60, 67)), logits.slice(60, 67));
+    expect_same_bits(model.forward(x.slice(i, i + 1)), logits.slice(i, i + 1));
+  expect_same_bits(model.forward(x.slice(60, 67)), logits.slice(60, 67));
 }
 
 // Dropout draws by the sample's number, batch norm by whole groups.
@@ -169,8 +168,8 @@ TEST_P(ModelTest, InTrainingMicroBatchesChangeNoLogits) {
   const Tensor logits = model.forward(x, context(100));
   const std::int64_t size = has_batch_norm(model) ? nn::kBatchNormGroup : 16;
   for (std::int64_t begin = 0; begin < 64; begin += size)
-    expect_same_products(model.forward(x.slice(begin, begin + size), context(100 + begin)),
-                         logits.slice(begin, begin + size));
+    expect_same_bits(model.forward(x.slice(begin, begin + size), context(100 + begin)),
+                     logits.slice(begin, begin + size));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ BACKEND_HEADERS = [
     (re.compile(r"<(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust/|cub/)"), ("core/cuda/", "ops/cuda/", "distributed/nccl")),
     (re.compile(r"<nccl"), ("distributed/nccl",)),
     (re.compile(r"<mpi\.h>"), ("distributed/",)),
-    (re.compile(r"<libxsmm"), ("ops/cpu/", "apps/libraries.cpp")),
+    (re.compile(r"<libxsmm"), ("ops/cpu/",)),
 ]
 
 # Seconds each: only .cpp files include them.
