@@ -54,6 +54,7 @@ void print_json(const Options& options, const LoadedModel& loaded, const data::D
       {"model", loaded.info.architecture},
       {"dataset", dataset.name},
       {"data_digest", dataset.digest},
+      {"data_warning", dataset.warning},
       {"trained_on_these_data", dataset.digest == loaded.info.data_digest},
       {"split", options.split},
       {"images", evaluation.count},
@@ -78,6 +79,7 @@ void print_report(const Options& options, const LoadedModel& loaded, const data:
 
 // What does not stop the evaluation but is to be known.
 void print_notes(const LoadedModel& loaded, const data::Dataset& dataset) {
+  if (!dataset.warning.empty()) fmt::print(stderr, "WARNING: {}\n", dataset.warning);
   if (dataset.digest != loaded.info.data_digest)
     fmt::print(stderr, "note: the model was trained on other data (digest {:.16}) than these (digest {:.16})\n",
                loaded.info.data_digest, dataset.digest);

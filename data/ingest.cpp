@@ -240,7 +240,7 @@ std::string Ingestion::identify(const std::string& digest, const KnownDataset* c
     tell(options_.notice, fmt::format("this is not the published {}: expected content digest {}, found {}", name->name,
                                       name->marks.digest, digest));
   else
-    tell(options_.notice, fmt::format("the content digest {} is not a known one", digest));
+    tell(options_.notice, "the content is not that of a known data set");
   return {};
 }
 

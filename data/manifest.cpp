@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace lockring::data {
 namespace {
 
@@ -60,8 +62,10 @@ Manifest manifest_from(const Json& json) {
 // What the rest of the program relies on.
 void check_manifest(const Manifest& manifest, const std::filesystem::path& path) {
   const ImageSizes& sizes = manifest.sizes;
-  const bool whole = manifest.files.size() >= kFewestFiles && sizes.channels > 0 && sizes.least_height > 0 &&
-                     sizes.least_width > 0 && manifest.train.per_class.size() == manifest.classes.size() &&
+  const auto plain = [](const StoredFile& file) { return file.name.find('/') == std::string::npos; };
+  const bool whole = std::ranges::all_of(manifest.files, plain) && manifest.files.size() >= kFewestFiles &&
+                     sizes.channels > 0 && sizes.least_height > 0 && sizes.least_width > 0 &&
+                     manifest.train.per_class.size() == manifest.classes.size() &&
                      manifest.test.per_class.size() == manifest.classes.size() &&
                      manifest.statistics.mean.size() == static_cast<std::size_t>(sizes.channels) &&
                      manifest.statistics.deviation.size() == manifest.statistics.mean.size();

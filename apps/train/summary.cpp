@@ -38,7 +38,9 @@ std::string summary_json(const Summary& summary, const TrainOptions& options, co
       {"best_epoch", state.best_epoch},
       {"steps", state.step},
       {"bundle", summary.bundle.string()},
+      {"dataset", setup.dataset.name},
       {"data_digest", setup.dataset.digest},
+      {"data_warning", setup.dataset.warning},
       {"command", options.command},
   };
   // Paths are what the user made them, not always UTF-8.

@@ -89,7 +89,7 @@ TEST_F(IngestTest, StoresWhatCanBeLoaded) {
   for (std::int64_t i = 0; i < 900; ++i) ASSERT_EQ(dataset.train.images->image(0, nullptr)[i], i * 7 % 256);
   for (std::int64_t i = 0; i < 20; ++i) ASSERT_EQ(dataset.test.labels.data<std::uint8_t>()[i], i % 10);
   EXPECT_EQ(read_file(report.directory / kFileNames[0]), files[0]);
-  EXPECT_NE(notices_.find("not a known one"), std::string::npos);
+  EXPECT_NE(notices_.find("not that of a known data set"), std::string::npos);
 }
 
 TEST_F(IngestTest, AgainDoesNothingAndSaysWhy) {
