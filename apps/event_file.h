@@ -1,8 +1,7 @@
-// Scalars for TensorBoard: an event file in a run's directory.
+// An event file: what TensorBoard shows of a run, in the run's directory.
 //
 // The file is a sequence of records (TFRecord): u64 length, masked CRC-32C of the length, data, masked CRC-32C of the
-// data, little endian. The data are Event messages of TensorFlow's event.proto, in protocol buffer encoding; the first
-// states the version "brain.Event:2". TensorBoard groups tags by what stands before their first '/'.
+// data, little endian. The data are Event messages; event_record.h makes what they say.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +18,30 @@ class EventFile {
   using Clock = std::function<double()>;  // seconds since 1970
   using Warn = std::function<void(const std::string& message)>;
 
-  // Creates a file of its own, never one that exists, and writes the version. Throws Error{data} if it cannot create
-  // it. A later error in writing is told to `warn`, once, and ends the writing but not the run.
+  // Creates a file of its own, never one that exists, and writes the version. What cannot be created or written is told
+  // to `warn`, once, and is tried again with later events.
   EventFile(const std::filesystem::path& directory, Warn warn, Clock clock = system_seconds);
   ~EventFile();  // flushes
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // A value of the curve `tag` at `step`; a tag takes one value a step.
-  void scalar(std::string_view tag, std::int64_t step, double value);
-  // A run goes on from `step`: what earlier files hold from there on is void.
-  void resume(std::int64_t step);
-  // Hands what was written since the last flush to the system. Readers see whole records only.
+  // An event of a step. Of one tag there is one event a step, and steps rise: TensorBoard takes a step that comes again
+  // for a restart, and forgets what came after its first time.
+  void add(std::int64_t step, std::string_view event);
+  // Hands what was added since the last flush to the system. Readers see whole records only.
   void flush();
 
+  // Empty if it could not be created.
   const std::filesystem::path& path() const { return path_; }
+  static double system_seconds();
 
  private:
-  static double system_seconds();
-  void append(std::string_view event);
+  void warn_once(const std::string& reason);
 
   std::filesystem::path path_;
   Warn warn_;
   Clock clock_;
-  int file_ = -1;  // -1 after an error
+  bool warned_ = false;
   std::string pending_;
 };
 

@@ -86,7 +86,12 @@ void ProgressLine::draw(double fraction, const std::string& text) {
 }
 
 void ProgressLine::line(std::string_view text) {
-  if (style_.mode == ProgressStyle::Mode::quiet) return;
+  if (style_.mode != ProgressStyle::Mode::quiet) print(text);
+}
+
+void ProgressLine::warning(std::string_view text) { print("lockring: warning: " + std::string(text)); }
+
+void ProgressLine::print(std::string_view text) {
   erase();
   const std::string line = std::string(text) + "\n";
   std::fwrite(line.data(), 1, line.size(), stream_);

@@ -38,6 +38,8 @@ class ProgressLine {
   }
   // Prints a line that stays, in place of the bar. Nothing in quiet mode.
   void line(std::string_view text);
+  // The same for what went wrong, in every mode.
+  void warning(std::string_view text);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -45,6 +47,7 @@ class ProgressLine {
   bool due() const;
   void draw(double fraction, const std::string& text);
   void erase();
+  void print(std::string_view text);
   double seconds_left(double fraction);
 
   ProgressStyle style_;

@@ -47,8 +47,17 @@ void check_finite(const Setup& setup, const nn::Model& model, std::int64_t step)
         "the model's answers are not finite after step {}: first in layer '{}'; a lower --lr may help", step, layer);
 }
 
-// The options that decide a run's bits; first those that others follow from.
-using Recipe = std::vector<std::pair<std::string, std::string>>;
+void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted) {
+  for (const auto& [key, value] : wanted) {
+    const auto found = checkpoint.training.find(kRecipePrefix + key);
+    check(found != checkpoint.training.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(),
+          key);
+    check(found->second == value, "the run to resume has --{} '{}', not '{}'; its options are in {}", key,
+          found->second, value, (checkpoint.path.parent_path() / "config.toml").string());
+  }
+}
+
+}  // namespace
 
 Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer& trainer) {
   Recipe recipe = {
@@ -75,18 +84,6 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
   if (options.schedule != "constant") recipe.emplace_back("epochs", fmt::format("{}", options.epochs));
   return recipe;
 }
-
-void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted) {
-  for (const auto& [key, value] : wanted) {
-    const auto found = checkpoint.training.find(kRecipePrefix + key);
-    check(found != checkpoint.training.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(),
-          key);
-    check(found->second == value, "the run to resume has --{} '{}', not '{}'; its options are in {}", key,
-          found->second, value, (checkpoint.path.parent_path() / "config.toml").string());
-  }
-}
-
-}  // namespace
 
 void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                 const nn::Model& model, const std::map<std::string, double>& metrics) {

@@ -30,6 +30,7 @@ std::string report_json(const EpochReport& r) {
   json["images_per_second"] = r.timing.images_per_second();
   json["data_wait_fraction"] = r.timing.data_wait_fraction();
   json["seconds"] = r.timing.seconds;
+  json["resident_bytes"] = r.resident_bytes;
   return json.dump();
 }
 

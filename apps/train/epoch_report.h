@@ -33,6 +33,7 @@ struct EpochReport {
   double val_accuracy = 0;
   bool best = false;
   Timing timing;
+  std::int64_t resident_bytes = 0;  // held by the process at the epoch's end
 };
 
 // "epoch 3/10  loss 0.3124  acc 0.8871  val_loss 0.3010  val_acc 0.8902 *  lr 0.001  18,230 img/s  wait 0.5 %"

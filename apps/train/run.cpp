@@ -1,5 +1,7 @@
 #include "apps/train/run.h"
 
+#include "apps/memory.h"
+#include "apps/run_status.h"
 #include "apps/terminal.h"
 #include "apps/train/checkpoint.h"
 #include "apps/train/shell_word.h"
@@ -23,13 +25,14 @@ double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / stat
 TrainRun::TrainRun(TrainOptions options)
     : started_(std::chrono::steady_clock::now()),
       options_(std::move(options)),
-      directory_(options_.run_dir, options_.model, options_.resume),
+      directory_(options_.run_dir, options_.model, options_.resume, [this](const std::string& m) { warn(m); }),
       setup_(make_setup(options_)),
       trainer_(setup_.trainer, setup_.dataset.train, setup_.transform),
       schedule_(setup_.schedule),
       progress_(progress_style(options_.quiet)) {
   if (options_.resume) {
     state_ = load_checkpoint(directory_.last(), options_, setup_, trainer_);
+    saved_step_ = state_.step;
     check(state_.best_epoch == 0 || std::filesystem::exists(directory_.best()), ErrorCode::data,
           "{} is missing, the best of the run to resume", directory_.best().string());
   } else if (!options_.init_from.empty()) {
@@ -39,19 +42,20 @@ TrainRun::TrainRun(TrainOptions options)
 
 int TrainRun::run() {
   const StopSignal stop;
-  start();
+  directory_.open();
   try {
+    start();
     while (state_.epoch < options_.epochs && !out_of_steps() && !stops_early())
       if (!train_epoch()) return finish_interrupted(StopSignal::received());
     return finish();
   } catch (const Error& error) {
-    directory_.log(error.what());
+    finish_failed(error);
     throw;
   }
 }
 
 void TrainRun::start() {
-  open_directory();
+  prepare_directory();
   const std::string data = fmt::format("{} ({} to train on, {} held out)", setup_.dataset.name,
                                        with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
                                        with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
@@ -63,16 +67,19 @@ void TrainRun::start() {
 }
 
 // From here on there is a checkpoint, whatever happens.
-void TrainRun::open_directory() {
-  directory_.open();
-  events_.emplace(directory_.path(), [this](const std::string& message) { progress_.line("lockring: " + message); });
+void TrainRun::prepare_directory() {
+  note_state({RunState::running, ""});
   if (options_.resume) {
     directory_.keep_metrics(state_.epoch);
-    events_->resume(state_.epoch + 1);
   } else {
     directory_.write("config.toml", options_.config_text);
     save_last();
   }
+  tracker_.emplace(directory_, options_, setup_, [this](const std::string& message) { warn(message); });
+  Recipe recipe = recipe_of(options_, setup_, trainer_);
+  recipe.emplace_back("replicas", fmt::format("{}", trainer_.options().replicas));
+  if (options_.schedule == "constant") recipe.emplace_back("epochs", fmt::format("{}", options_.epochs));
+  tracker_->start(recipe, state_.step + 1);
 }
 
 // False when a signal asked to stop in its middle.
@@ -97,7 +104,8 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
   const double learning_rate = schedule_.learning_rate(state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
   const StepResult result = trainer_.step(batch, state_.epoch, state_.step, learning_rate);
-  epoch_timing_.seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  epoch_timing_.seconds += seconds;
   epoch_timing_.data_seconds += result.data_seconds;
   epoch_timing_.images += result.count;
   ++state_.step;
@@ -105,6 +113,8 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
   state_.loss_sum += result.loss_sum;
   state_.count += result.count;
   state_.correct += result.correct;
+  last_step_ = result;
+  tracker_->step(state_.step, result, learning_rate, seconds);
   show_progress(learning_rate);
 }
 
@@ -135,24 +145,27 @@ void TrainRun::finish_epoch() {
   } else {
     save_last();
   }
-  validate(report, whole);
-  record(report);
+  const std::optional<Evaluation> validation = validate(report, whole);
+  report.resident_bytes = resident_bytes();
+  tracker_->epoch(report, trainer_, last_step_, validation);
   if (whole) save_last();
   say(report_line(report));
 }
 
 // A part of an epoch counts only until there is a whole one.
-void TrainRun::validate(EpochReport& report, bool whole) {
-  if (setup_.holdout.validation.empty()) return;
+std::optional<Evaluation> TrainRun::validate(EpochReport& report, bool whole) {
+  if (setup_.holdout.validation.empty()) return std::nullopt;
   const nn::Model& model = trainer_.averaged();
-  const Evaluation validation =
+  Evaluation validation =
       evaluate(trainer_.team(), model, setup_.dataset.train, setup_.holdout.validation, setup_.transform);
   report.validated = true;
   report.val_loss = validation.loss;
   report.val_accuracy = validation.accuracy();
-  if (!whole && state_.best_epoch > 0) return;
-  report.best = state_.note_validation(report.epoch, validation.accuracy(), validation.loss);
-  if (report.best) save_model(directory_.best(), options_, setup_, model, metrics());
+  if (whole || state_.best_epoch == 0) {
+    report.best = state_.note_validation(report.epoch, validation.accuracy(), validation.loss);
+    if (report.best) save_best(model, metrics());
+  }
+  return validation;
 }
 
 // What is known of the best parameters, for their bundle.
@@ -163,21 +176,27 @@ std::map<std::string, double> TrainRun::metrics() const {
           {"val_loss", state_.best_loss}};
 }
 
-void TrainRun::record(const EpochReport& report) {
-  directory_.append_metrics(report_json(report));
-  events_->scalar("loss/train", report.epoch, report.train_loss);
-  events_->scalar("acc/train", report.epoch, report.train_accuracy);
-  if (report.validated) {
-    events_->scalar("loss/val", report.epoch, report.val_loss);
-    events_->scalar("acc/val", report.epoch, report.val_accuracy);
-  }
-  events_->scalar("lr", report.epoch, report.learning_rate);
-  events_->scalar("perf/images_per_s", report.epoch, report.timing.images_per_second());
-  events_->scalar("perf/data_wait", report.epoch, report.timing.data_wait_fraction());
-  events_->flush();
+void TrainRun::save_last() {
+  save_or_say_what_is_kept([&] { save_checkpoint(directory_.last(), options_, setup_, trainer_, state_); });
+  saved_step_ = state_.step;
 }
 
-void TrainRun::save_last() { save_checkpoint(directory_.last(), options_, setup_, trainer_, state_); }
+void TrainRun::save_best(const nn::Model& model, const std::map<std::string, double>& metrics) {
+  save_or_say_what_is_kept([&] { save_model(directory_.best(), options_, setup_, model, metrics); });
+}
+
+void TrainRun::save_or_say_what_is_kept(const std::function<void()>& save) const {
+  try {
+    save();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::data) throw;
+    std::error_code ignored;
+    const bool kept = saved_step_ && std::filesystem::exists(directory_.last(), ignored);
+    fail(ErrorCode::data, "{}; {}", error.what(),
+         kept ? fmt::format("the checkpoint of step {} is kept, to go on from with --resume", *saved_step_)
+              : "there is no checkpoint");
+  }
+}
 
 bool TrainRun::stops_early() const { return options_.early_stop > 0 && state_.stale_epochs >= options_.early_stop; }
 
@@ -186,14 +205,22 @@ int TrainRun::finish_interrupted(int signal) {
   const std::string line =
       fmt::format("stopped at step {}; go on with: lockring train --config {} --run-dir {} --resume", state_.step,
                   shell_word(directory_.config().string()), shell_word(directory_.path().string()));
-  directory_.log(line);
-  progress_.line(line);
+  say(line);
+  note_state({RunState::stopped, ""});
   return 128 + signal;
+}
+
+// TensorBoard is told of a divergence only: other failures may be gone when the run is resumed.
+void TrainRun::finish_failed(const Error& error) {
+  directory_.log(error.what());
+  const bool diverged = error.code() == ErrorCode::diverged;
+  if (diverged && tracker_) tracker_->fail(state_.step);
+  note_state({diverged ? RunState::diverged : RunState::failed, error.what()});
 }
 
 // The test set is read here, once, with the best parameters.
 int TrainRun::finish() {
-  if (state_.best_epoch == 0) save_model(directory_.best(), options_, setup_, trainer_.averaged(), metrics());
+  if (state_.best_epoch == 0) save_best(trainer_.averaged(), metrics());
   const nn::Bundle best = nn::load_bundle(directory_.best());
   nn::Model model(setup_.trainer.build(), options_.seed);
   nn::load_parameters(best, model.parameters());
@@ -210,17 +237,26 @@ int TrainRun::finish() {
   std::map<std::string, double> tested = best.info.metrics;
   tested["test_accuracy"] = summary.test.accuracy();
   tested["test_loss"] = summary.test.loss;
-  save_model(directory_.best(), options_, setup_, model, tested);
+  save_best(model, tested);
+  tracker_->finish(state_.step, summary.test);
   summary.wall_seconds = seconds_since(started_);
   const std::string json = summary_json(summary, options_, setup_, state_);
   directory_.write("summary.json", json);
+  note_state({RunState::finished, ""});
   print_text(options_.json ? json : summary_text(summary, setup_, state_));
   return 0;
 }
 
+void TrainRun::note_state(const RunStatus& status) { directory_.write("status.json", status_json(status)); }
+
 void TrainRun::say(const std::string& line) {
   directory_.log(line);
   progress_.line(line);
+}
+
+void TrainRun::warn(const std::string& message) {
+  directory_.log(message);
+  progress_.warning(message);
 }
 
 }  // namespace lockring::app

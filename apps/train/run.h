@@ -1,17 +1,21 @@
 // One run of `lockring train`: epochs, validation, checkpoints, what is shown and what is written.
 #pragma once
 
-#include "apps/event_file.h"
+#include "apps/evaluation.h"
 #include "apps/progress.h"
+#include "apps/run_status.h"
 #include "apps/train/epoch_report.h"
 #include "apps/train/options.h"
 #include "apps/train/run_directory.h"
 #include "apps/train/setup.h"
 #include "apps/train/state.h"
+#include "apps/train/tracker.h"
 #include "apps/train/trainer.h"
+#include "core/error.h"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -29,20 +33,24 @@ class TrainRun {
 
  private:
   void start();
-  void open_directory();
+  void prepare_directory();
   bool train_epoch();
   bool out_of_steps() const;
   void take_step(std::span<const std::uint32_t> order);
   void finish_epoch();
-  void validate(EpochReport& report, bool whole);
-  void record(const EpochReport& report);
+  std::optional<Evaluation> validate(EpochReport& report, bool whole);
   std::map<std::string, double> metrics() const;
   bool stops_early() const;
   int finish();
   int finish_interrupted(int signal);
+  void finish_failed(const Error& error);
+  void note_state(const RunStatus& status);
   void save_last();
+  void save_best(const nn::Model& model, const std::map<std::string, double>& metrics);
+  void save_or_say_what_is_kept(const std::function<void()>& save) const;
   void show_progress(double learning_rate);
   void say(const std::string& line);
+  void warn(const std::string& message);
 
   std::chrono::steady_clock::time_point started_;
   TrainOptions options_;
@@ -51,8 +59,10 @@ class TrainRun {
   Trainer trainer_;
   nn::Schedule schedule_;
   ProgressLine progress_;
-  std::optional<EventFile> events_;  // once the directory is there
+  std::optional<Tracker> tracker_;  // once the directory is there
   TrainState state_;
+  std::optional<std::int64_t> saved_step_;  // of last.safetensors
+  StepResult last_step_;
   Timing epoch_timing_;
   Timing run_timing_;
 };

@@ -1,17 +1,12 @@
 #include "apps/train/run_directory.h"
 
+#include "apps/append_file.h"
 #include "core/error.h"
 #include "core/files.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -57,8 +52,8 @@ std::int64_t epoch_of(const std::string& line) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resume)
-    : path_(without_slash(wanted)), prefix_(std::move(prefix)), resume_(resume) {
+RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resume, Warn warn)
+    : path_(without_slash(wanted)), prefix_(std::move(prefix)), resume_(resume), warn_(std::move(warn)) {
   if (resume) {
     check_resumable();
     lock();
@@ -83,10 +78,6 @@ void RunDirectory::check_free() const {
        resumable ? "--resume to go on with it, or " : "");
 }
 
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) close(lock_);
-}
-
 void RunDirectory::open() {
   try {
     if (resume_) return remove_leftovers(path_);
@@ -102,25 +93,18 @@ void RunDirectory::open() {
   }
 }
 
-// A file system without locks gets none.
 void RunDirectory::lock() {
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(std::exchange(lock_, -1));
-  fail(ErrorCode::usage, "another process is training in {}", path_.string());
+  check(lock_.take(path_), ErrorCode::usage, "another process is training in {}", path_.string());
 }
 
-void RunDirectory::append_metrics(const std::string& json_line) {
-  check(append("metrics.jsonl", json_line), ErrorCode::data, "cannot write {}: {}", (path_ / "metrics.jsonl").string(),
-        std::strerror(errno));
-}
+void RunDirectory::append_metrics(const std::string& json_line) { append("metrics.jsonl", json_line); }
 
 void RunDirectory::log(std::string_view line) { append("log.txt", line); }
 
-bool RunDirectory::append(const std::string& name, std::string_view line) {
-  std::ofstream file(path_ / name, std::ios::app);
-  file << line << '\n' << std::flush;
-  return file.good();
+void RunDirectory::append(const std::string& name, std::string_view line) {
+  const fs::path path = path_ / name;
+  const std::string reason = append_whole(path, std::string(line) + '\n', IfMissing::create);
+  if (!reason.empty()) warn_once(name, fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
 void RunDirectory::keep_metrics(std::int64_t epochs) {
@@ -134,6 +118,16 @@ void RunDirectory::keep_metrics(std::int64_t epochs) {
   write("metrics.jsonl", kept);
 }
 
-void RunDirectory::write(const std::string& name, std::string_view text) const { write_file(path_ / name, text); }
+void RunDirectory::write(const std::string& name, std::string_view text) {
+  try {
+    write_file(path_ / name, text);
+  } catch (const Error& error) {
+    warn_once(name, error.what());
+  }
+}
+
+void RunDirectory::warn_once(const std::string& name, const std::string& message) {
+  if (warned_.insert(name).second) warn_(message + "; training goes on without it");
+}
 
 }  // namespace lockring::app

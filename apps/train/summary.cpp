@@ -1,23 +1,13 @@
 #include "apps/train/summary.h"
 
+#include "apps/memory.h"
 #include "apps/report.h"
 #include "apps/terminal.h"
 
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <nlohmann/json.hpp>
 
 namespace lockring::app {
-namespace {
-
-std::int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
-
-}  // namespace
-
 std::string summary_json(const Summary& summary, const TrainOptions& options, const Setup& setup,
                          const TrainState& state) {
   const bool validated = state.best_epoch > 0;
@@ -30,7 +20,7 @@ std::string summary_json(const Summary& summary, const TrainOptions& options, co
       {"images_per_second", summary.timing.images_per_second()},
       {"wall_seconds", summary.wall_seconds},
       {"data_wait_fraction", summary.timing.data_wait_fraction()},
-      {"peak_rss_bytes", peak_rss_bytes()},
+      {"peak_rss_bytes", peak_resident_bytes()},
       {"val_accuracy", validated ? nlohmann::ordered_json(state.best_accuracy) : nullptr},
       {"val_loss", validated ? nlohmann::ordered_json(state.best_loss) : nullptr},
       {"test_accuracy", summary.test.accuracy()},

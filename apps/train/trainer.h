@@ -67,6 +67,8 @@ class Trainer {
   void refresh();
 
   nn::Model& model() { return *models_[0]; }
+  // Of the last step: the sum over its batch.
+  const nn::Arena& gradient() const { return gradients_[0]; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
   dist::ReplicaTeam& team() { return team_; }
   const TrainerOptions& options() const { return options_; }

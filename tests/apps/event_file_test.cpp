@@ -1,14 +1,13 @@
 #include "apps/event_file.h"
 
+#include "apps/event_record.h"
 #include "core/files.h"
-#include "tests/support/errors.h"
+#include "tests/apps/limited_file_size.h"
 #include "tests/support/temporary_directory.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
-#include <fstream>
 #include <vector>
 
 namespace lockring::app {
@@ -36,6 +35,7 @@ class EventFileTest : public testing::Test {
 };
 
 const std::string kVersionRecord = "1800000000000000a37f4b2209000000000000f03f1a0d627261696e2e4576656e743a3286bf577a";
+const std::string kLossRecord = "1a00000000000000129bd82d09000000000000004010012a0d0a0b0a046c6f7373150000003fe20576ce";
 
 TEST(MaskedCrc, IsThatOfTheFormat) {
   // RFC 3720, B.4: the CRC-32C of 32 bytes of zeros is 8a9136aa; of "123456789" it is e3069283.
@@ -46,34 +46,23 @@ TEST(MaskedCrc, IsThatOfTheFormat) {
 TEST_F(EventFileTest, HoldsTheseBytes) {
   EventFile events(folder_.path(), warn(), counting_clock());
   EXPECT_EQ(hex(read_file(events.path())), kVersionRecord);
-  events.scalar("loss", 1, 0.5);
+  events.add(1, scalar_event("loss", 0.5));
   EXPECT_EQ(hex(read_file(events.path())), kVersionRecord) << "nothing is written before the flush";
   events.flush();
-  EXPECT_EQ(hex(read_file(events.path())),
-            kVersionRecord + "1a00000000000000129bd82d09000000000000004010012a0d0a0b0a046c6f7373150000003fe20576ce");
+  EXPECT_EQ(hex(read_file(events.path())), kVersionRecord + kLossRecord);
   EXPECT_TRUE(warnings_.empty());
 }
 
-TEST_F(EventFileTest, WritesNumbersOfEverySize) {
+TEST_F(EventFileTest, WritesStepsOfEverySize) {
   EventFile events(folder_.path(), warn(), counting_clock());
   const std::size_t start = read_file(events.path()).size();
-  events.scalar("x", std::int64_t{1} << 35, -2);
+  events.add(std::int64_t{1} << 35, scalar_event("x", -2));
   events.flush();
   // Behind the length and its checksum (12 bytes) and the time (9 bytes): step 2^35 as a varint of six bytes, then tag
   // and -2.0f.
   EXPECT_EQ(hex(read_file(events.path()).substr(start + 21, 19)),
-            "1080808080800"
-            "12a0a0a080a017815000000c0");
-}
-
-TEST_F(EventFileTest, StartsASessionOnResume) {
-  EventFile events(folder_.path(), warn(), counting_clock());
-  const std::size_t start = read_file(events.path()).size();
-  events.resume(50);
-  events.flush();
-  EXPECT_EQ(hex(read_file(events.path()).substr(start + 12, 15)),
-            "0900000000000000401032"
-            "3a020801");
+            "10808080808001"
+            "2a0a0a080a017815000000c0");
 }
 
 TEST_F(EventFileTest, KeepsWhatIsThere) {
@@ -90,32 +79,58 @@ TEST_F(EventFileTest, FlushesAtItsEnd) {
   {
     EventFile events(folder_.path(), warn(), counting_clock());
     path = events.path();
-    events.scalar("lr", 3, 0.1);
+    events.add(1, scalar_event("loss", 0.5));
   }
-  EXPECT_GT(read_file(path).size(), kVersionRecord.size() / 2);
+  EXPECT_EQ(hex(read_file(path)), kVersionRecord + kLossRecord);
 }
 
-TEST_F(EventFileTest, AnErrorCostsOneWarning) {
+TEST_F(EventFileTest, AFullDiskCostsOneWarningAndNoHalfRecord) {
   EventFile events(folder_.path(), warn(), counting_clock());
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit small = before;
-  small.rlim_cur = read_file(events.path()).size();
-  setrlimit(RLIMIT_FSIZE, &small);
-  for (int step = 0; step < 3; ++step) {
-    events.scalar("loss", step, 1);
-    events.flush();
+  {
+    const LimitedFileSize limit(kVersionRecord.size() / 2 + 7);
+    for (int i = 0; i < 3; ++i) events.flush();
+    EXPECT_TRUE(warnings_.empty());
+    events.add(1, scalar_event("loss", 0.5));
+    for (int i = 0; i < 3; ++i) events.flush();
+    EXPECT_EQ(hex(read_file(events.path())), kVersionRecord);
   }
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find(events.path().string()), std::string::npos);
+  EXPECT_EQ(warnings_[0], "cannot write " + events.path().string() + ": File too large; training goes on without it");
+  events.flush();
+  EXPECT_EQ(hex(read_file(events.path())), kVersionRecord + kLossRecord) << "what waited is written when there is room";
+}
+
+TEST_F(EventFileTest, WhatWaitsForADiskIsLimited) {
+  EventFile events(folder_.path(), warn(), counting_clock());
+  {
+    const LimitedFileSize limit(kVersionRecord.size() / 2);
+    for (int i = 0; i < 3; ++i) {
+      events.add(1, text_event("t", std::string(1 << 20, 'x')));
+      events.flush();
+    }
+  }
+  events.flush();
   EXPECT_EQ(hex(read_file(events.path())), kVersionRecord);
 }
 
-TEST_F(EventFileTest, NeedsItsDirectory) {
-  expect_error(ErrorCode::data, "nowhere", [&] { EventFile(folder_ / "nowhere", warn()); });
+TEST_F(EventFileTest, AFolderThatIsNotThereCostsOneWarning) {
+  {
+    EventFile events(folder_ / "nowhere", warn());
+    EXPECT_EQ(events.path(), "");
+    events.add(1, scalar_event("loss", 0.5));
+    events.flush();
+  }
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("nowhere/events.out.tfevents."), std::string::npos);
+}
+
+TEST_F(EventFileTest, AFileThatVanishesIsNotMadeAgain) {
+  EventFile events(folder_.path(), warn());
+  std::filesystem::remove(events.path());
+  events.add(1, scalar_event("loss", 0.5));
+  events.flush();
+  EXPECT_FALSE(std::filesystem::exists(events.path())) << "it would lack its beginning";
+  EXPECT_EQ(warnings_.size(), 1u);
 }
 
 }  // namespace

@@ -100,6 +100,15 @@ TEST(ProgressLine, QuietWritesNothing) {
   EXPECT_EQ(content(file.get()), "");
 }
 
+TEST(ProgressLine, WarningsAreWrittenInEveryMode) {
+  for (const Mode mode : {Mode::quiet, Mode::lines, Mode::bar}) {
+    const FilePointer file(std::tmpfile());
+    ProgressLine progress({.mode = mode}, file.get());
+    progress.warning("cannot write x");
+    EXPECT_EQ(content(file.get()), "lockring: warning: cannot write x\n");
+  }
+}
+
 TEST(ProgressStyle, FollowsTheStream) {
   const FilePointer file(std::tmpfile());
   EXPECT_EQ(progress_style(false, file.get()).mode, Mode::lines);

@@ -19,7 +19,8 @@ EpochReport example() {
           .val_loss = 0.301,
           .val_accuracy = 0.8902,
           .best = true,
-          .timing = {.seconds = 3, .data_seconds = 0.015, .images = 54690}};
+          .timing = {.seconds = 3, .data_seconds = 0.015, .images = 54690},
+          .resident_bytes = 123456};
 }
 
 TEST(EpochReport, IsALineForPeople) {
@@ -39,6 +40,7 @@ TEST(EpochReport, IsAnObjectForPrograms) {
   EXPECT_EQ(json["val_accuracy"], 0.8902);
   EXPECT_EQ(json["images_per_second"], 18230);
   EXPECT_EQ(json["data_wait_fraction"], 0.005);
+  EXPECT_EQ(json["resident_bytes"], 123456);
   EXPECT_EQ(report_json(example()).find('\n'), std::string::npos);
 }
 

@@ -1,11 +1,14 @@
 #include "apps/train/run_directory.h"
 
 #include "core/files.h"
+#include "tests/apps/limited_file_size.h"
 #include "tests/data/small_files.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_directory.h"
 
 #include <gtest/gtest.h>
+
+#include <vector>
 
 namespace lockring::app {
 namespace {
@@ -23,13 +26,18 @@ class RunDirectoryTest : public testing::Test {
     data::write(run_ / "last.safetensors", "");
   }
 
+  RunDirectory::Warn warn() {
+    return [this](const std::string& message) { warnings_.push_back(message); };
+  }
+
+  std::vector<std::string> warnings_;
   const fs::path before_ = fs::current_path();
   TemporaryDirectory directory_;
   const fs::path run_ = directory_ / "run";
 };
 
 TEST_F(RunDirectoryTest, IsMadeWhenItIsOpened) {
-  RunDirectory directory(run_ / "deep" / "", "cnn", false);
+  RunDirectory directory(run_ / "deep" / "", "cnn", false, warn());
   EXPECT_FALSE(fs::exists(run_));
   directory.open();
   EXPECT_TRUE(fs::is_directory(run_ / "deep"));
@@ -38,13 +46,13 @@ TEST_F(RunDirectoryTest, IsMadeWhenItIsOpened) {
 }
 
 TEST_F(RunDirectoryTest, WithoutANameTakesTheNextFreeNumber) {
-  RunDirectory first("", "cnn", false);
-  RunDirectory second("", "cnn", false);
+  RunDirectory first("", "cnn", false, warn());
+  RunDirectory second("", "cnn", false, warn());
   first.open();
   second.open();
   EXPECT_EQ(first.path(), "runs/cnn-1");
   EXPECT_EQ(second.path(), "runs/cnn-2");
-  RunDirectory relative("here", "cnn", false);
+  RunDirectory relative("here", "cnn", false, warn());
   relative.open();
   EXPECT_TRUE(fs::is_directory(directory_ / "here"));
 }
@@ -52,46 +60,46 @@ TEST_F(RunDirectoryTest, WithoutANameTakesTheNextFreeNumber) {
 TEST_F(RunDirectoryTest, AnExistingOneIsLeftAlone) {
   data::write(directory_ / "file", "");
   expect_error(ErrorCode::usage, "file exists already; give another --run-dir",
-               [&] { RunDirectory(directory_ / "file", "cnn", false); });
+               [&] { RunDirectory(directory_ / "file", "cnn", false, warn()); });
   make_run();
   expect_error(ErrorCode::usage, "run exists already; give --resume to go on with it, or another --run-dir",
-               [&] { RunDirectory(run_, "cnn", false); });
+               [&] { RunDirectory(run_, "cnn", false, warn()); });
 }
 
 TEST_F(RunDirectoryTest, OneOfTwoProcessesGetsIt) {
-  RunDirectory first(run_, "cnn", false);
-  RunDirectory second(run_, "cnn", false);
+  RunDirectory first(run_, "cnn", false, warn());
+  RunDirectory second(run_, "cnn", false, warn());
   first.open();
   expect_error(ErrorCode::usage, "another run has just made it", [&] { second.open(); });
 }
 
 TEST_F(RunDirectoryTest, OneThatCannotBeMadeIsAnError) {
   data::write(directory_ / "file", "");
-  RunDirectory directory(directory_ / "file" / "run", "cnn", false);
+  RunDirectory directory(directory_ / "file" / "run", "cnn", false, warn());
   expect_error(ErrorCode::data, "cannot make the run directory " + (directory_ / "file").string(),
                [&] { directory.open(); });
   data::write("runs", "");
-  RunDirectory next("", "cnn", false);
+  RunDirectory next("", "cnn", false, warn());
   expect_error(ErrorCode::data, "cannot make the run directory runs", [&] { next.open(); });
 }
 
 TEST_F(RunDirectoryTest, ResumesOnlyWhereThereIsACheckpoint) {
-  expect_error(ErrorCode::usage, "--resume needs the --run-dir", [] { RunDirectory("", "cnn", true); });
-  expect_error(ErrorCode::usage, "there is no last.safetensors in", [&] { RunDirectory(run_, "cnn", true); });
+  expect_error(ErrorCode::usage, "--resume needs the --run-dir", [&] { RunDirectory("", "cnn", true, warn()); });
+  expect_error(ErrorCode::usage, "there is no last.safetensors in", [&] { RunDirectory(run_, "cnn", true, warn()); });
   const fs::path loop = directory_ / "loop";
   fs::create_symlink(loop, loop);
-  expect_error(ErrorCode::data, "cannot look into " + loop.string(), [&] { RunDirectory(loop, "cnn", true); });
+  expect_error(ErrorCode::data, "cannot look into " + loop.string(), [&] { RunDirectory(loop, "cnn", true, warn()); });
   make_run();
-  RunDirectory directory(run_, "cnn", true);
+  RunDirectory directory(run_, "cnn", true, warn());
   directory.open();
   EXPECT_EQ(directory.path(), run_);
 }
 
 TEST_F(RunDirectoryTest, OneProcessAtATimeTrainsInIt) {
-  RunDirectory running(run_, "cnn", false);
+  RunDirectory running(run_, "cnn", false, warn());
   running.open();
   running.write("last.safetensors", "");
-  expect_error(ErrorCode::usage, "another process is training in", [&] { RunDirectory(run_, "cnn", true); });
+  expect_error(ErrorCode::usage, "another process is training in", [&] { RunDirectory(run_, "cnn", true, warn()); });
 }
 
 TEST_F(RunDirectoryTest, ResumingSweepsWhatAKilledProcessLeft) {
@@ -100,7 +108,7 @@ TEST_F(RunDirectoryTest, ResumingSweepsWhatAKilledProcessLeft) {
   data::write(run_ / "summary.json.tmp.12.3", "half");
   data::write(run_ / "notes.txt", "mine");
   fs::create_directory(run_ / "a.tmp.folder");
-  RunDirectory directory(run_, "cnn", true);
+  RunDirectory directory(run_, "cnn", true, warn());
   EXPECT_TRUE(fs::exists(run_ / "summary.json.tmp.12.3")) << "not before the options are known to be good";
   directory.open();
   EXPECT_FALSE(fs::exists(run_ / "last.safetensors.tmp.4711.0"));
@@ -111,7 +119,7 @@ TEST_F(RunDirectoryTest, ResumingSweepsWhatAKilledProcessLeft) {
 }
 
 TEST_F(RunDirectoryTest, KeepsOneWholeLineOfEachEpoch) {
-  RunDirectory directory(run_, "cnn", false);
+  RunDirectory directory(run_, "cnn", false, warn());
   directory.open();
   for (const char* line : {R"({"epoch":1,"a":1})", R"({"epoch":2)", R"({"epoch":2,"a":2})", R"({"epoch":2,"a":3})",
                            R"({"a":4})", "", "7", R"({"epoch":"3"})", R"({"epoch":0})", R"({"epoch":3})"})
@@ -122,15 +130,40 @@ TEST_F(RunDirectoryTest, KeepsOneWholeLineOfEachEpoch) {
   EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "");
 }
 
-TEST_F(RunDirectoryTest, WhatCannotBeWrittenIsAnErrorButForTheLog) {
-  RunDirectory directory(run_, "cnn", false);
+// A folder that vanishes, and one that has come back.
+TEST_F(RunDirectoryTest, WhatCannotBeWrittenCostsOneWarningAFile) {
+  RunDirectory directory(run_, "cnn", false, warn());
   directory.open();
   fs::remove_all(run_);
-  testing::internal::CaptureStderr();
-  directory.log("a line");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  expect_error(ErrorCode::data, "metrics.jsonl: No such file", [&] { directory.append_metrics("{}"); });
-  expect_error(ErrorCode::data, "summary.json: No such file", [&] { directory.write("summary.json", "{}"); });
+  for (int i = 0; i < 2; ++i) {
+    directory.log("a line");
+    directory.append_metrics("{}");
+    directory.write("summary.json", "{}");
+    directory.keep_metrics(1);
+  }
+  EXPECT_EQ(warnings_, (std::vector<std::string>{"cannot write " + (run_ / "log.txt").string() +
+                                                     ": No such file or directory; training goes on without it",
+                                                 "cannot write " + (run_ / "metrics.jsonl").string() +
+                                                     ": No such file or directory; training goes on without it",
+                                                 "cannot write " + (run_ / "summary.json").string() +
+                                                     ": No such file or directory; training goes on without it"}));
+  fs::create_directory(run_);
+  directory.append_metrics("{}");
+  EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "{}\n");
+}
+
+TEST_F(RunDirectoryTest, AFullDiskLeavesNoHalfLine) {
+  RunDirectory directory(run_, "cnn", false, warn());
+  directory.open();
+  directory.append_metrics("{\"epoch\":1}");
+  {
+    const LimitedFileSize limit(15);
+    directory.append_metrics("{\"epoch\":2}");
+    EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "{\"epoch\":1}\n");
+  }
+  directory.append_metrics("{\"epoch\":3}");
+  EXPECT_EQ(read_file(run_ / "metrics.jsonl"), "{\"epoch\":1}\n{\"epoch\":3}\n");
+  EXPECT_EQ(warnings_.size(), 1u);
 }
 
 }  // namespace

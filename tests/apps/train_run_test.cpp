@@ -148,6 +148,40 @@ TEST_F(TrainRunTest, StartsFromABundle) {
       << "the average begins where the parameters do";
 }
 
+TEST_F(TrainRunTest, TextFilesThatCannotBeWrittenCostAWarningEach) {
+  train_well("whole");
+  train_well("a", {"--max-steps", "3"});
+  const std::vector<std::string> names = {"status.json", "metrics.jsonl", "log.txt", "summary.json"};
+  for (const std::string& name : names) {
+    fs::remove(folder("a") / name);
+    fs::create_directory(folder("a") / name);
+  }
+  const CapturedRun run = train("a", {"--resume"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(std::ranges::count(run.err, '\n'), std::ssize(names)) << run.err;
+  for (const std::string& name : names)
+    EXPECT_NE(run.err.find("lockring: warning: cannot write " + (folder("a") / name).string() + ": Is a directory"),
+              std::string::npos)
+        << run.err;
+  for (const char* file : {"best.safetensors", "last.safetensors"})
+    EXPECT_TRUE(bytes("a", file) == bytes("whole", file));
+}
+
+TEST_F(TrainRunTest, TheStatusTellsHowItEnded) {
+  const auto status = [&](const std::string& name) { return nlohmann::json::parse(bytes(name, "status.json")); };
+  train_well("a");
+  EXPECT_EQ(status("a")["state"], "finished");
+  EXPECT_FALSE(status("a").contains("message"));
+  const CapturedRun diverged = train("b", {"--lr", "1e20"});
+  EXPECT_EQ(status("b")["state"], "diverged");
+  EXPECT_EQ(diverged.err, "lockring: " + status("b")["message"].get<std::string>() + "\n");
+}
+
+TEST_F(TrainRunTest, EpochsTellTheirMemory) {
+  train_well("a");
+  for (const nlohmann::json& line : metrics("a")) EXPECT_GT(line["resident_bytes"], 1 << 20);
+}
+
 TEST_F(TrainRunTest, ADivergedRunKeepsItsCheckpoint) {
   const CapturedRun run = train("a", {"--lr", "1e20"});
   EXPECT_EQ(run.code, 5);

@@ -129,37 +129,41 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(self.train(run, "--resume").returncode, 0)
         self.assert_same_as_whole(run)
 
-    def assert_cannot_write(self, code, out, err):
+    def assert_cannot_write(self, code, out, err, kept):
+        """A checkpoint; other files that cannot be written are warned of, each once."""
         self.assertEqual(code, 3, err)
         self.assertEqual(out, "")
         complaints = [line for line in err.splitlines() if line.startswith("lockring: ")]
-        self.assertEqual(len(complaints), 1, err)
-        self.assertIn("cannot write ", complaints[0])
+        warnings = [line for line in complaints if line.startswith("lockring: warning: cannot write ")]
+        self.assertEqual(len(warnings), len(set(line.split(":")[2] for line in warnings)), err)
+        self.assertEqual(complaints[:-1], warnings)
+        self.assertRegex(complaints[-1], f"^lockring: cannot write .*safetensors: .*; {kept}$")
 
-    def limited(self, run, *more):
+    def limited(self, run, kept, *more):
         """A disk that takes no file of more than 64 KiB, a fraction of a checkpoint."""
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
         finished = self.train(run, *more, preexec_fn=limit)
-        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr)
+        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr, kept)
 
     def test_a_full_disk_leaves_the_old_checkpoint(self):
         run = self.root / "full"
         self.interrupt(run, lambda process: process.terminate())
         before = {path.name: path.read_bytes() for path in run.glob("*.safetensors")}
-        self.limited(run, "--resume")
+        self.limited(run, r"the checkpoint of step \d+ is kept, to go on from with --resume", "--resume")
+        self.assertEqual(json.loads((run / "status.json").read_text())["state"], "failed")
         self.assertEqual({path.name: path.read_bytes() for path in run.glob("*.safetensors*")}, before)
         self.assertEqual(self.train(run, "--resume").returncode, 0)
         self.assert_same_as_whole(run)
 
     def test_a_full_disk_at_the_start(self):
         run = self.root / "full at once"
-        self.limited(run)
+        self.limited(run, "there is no checkpoint")
         self.assertEqual(list(run.glob("*.safetensors*")), [])
 
     def test_a_folder_that_vanishes(self):
         run = self.root / "vanished"
         elsewhere = self.root / "elsewhere"
-        self.assert_cannot_write(*self.interrupt(run, lambda process: run.rename(elsewhere)))
+        self.assert_cannot_write(*self.interrupt(run, lambda process: run.rename(elsewhere)), "there is no checkpoint")
         self.assertFalse(run.exists())
         self.assertEqual(self.train(elsewhere, "--resume").returncode, 0)
         self.assert_same_as_whole(elsewhere)
@@ -170,7 +174,7 @@ class TrainTest(unittest.TestCase):
         shutil.copytree(self.whole, run)
         run.chmod(0o500)
         finished = self.train(run, "--resume")
-        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr)
+        self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr, "the checkpoint of step .*")
         run.chmod(0o700)
 
     def test_two_processes_do_not_train_in_one_folder(self):
