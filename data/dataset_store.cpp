@@ -1,7 +1,6 @@
 #include "data/dataset_store.h"
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "data/class_names.h"
 #include "data/random_file.h"
@@ -58,24 +57,6 @@ std::string version_named(const fs::path& folder, std::string_view start) {
   return found[0];
 }
 
-// Gives the bytes also to `digest`.
-void check_stored_file(const fs::path& path, const StoredFile& stored, Sha256& digest) {
-  const RandomFile file(path);
-  check(file.size() == stored.bytes, ErrorCode::data, "{}: {}: expected {} bytes, found {}", path.string(),
-        file.size() < stored.bytes ? "truncated" : "too long", stored.bytes, file.size());
-  Sha256 checksum;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kChunk, stored.bytes)));
-  for (std::int64_t done = 0; done < stored.bytes; done += std::ssize(buffer)) {
-    buffer.resize(static_cast<std::size_t>(std::min(kChunk, stored.bytes - done)));
-    file.read(done, buffer);
-    checksum.update(buffer);
-    digest.update(buffer);
-  }
-  const std::string found = checksum.hex();
-  check(found == stored.checksum, ErrorCode::data, "{}: damaged: expected SHA-256 {}, found {}", path.string(),
-        stored.checksum, found);
-}
-
 }  // namespace
 
 fs::path default_data_dir() {
@@ -113,6 +94,24 @@ std::string dataset_digest(const std::string& content, const std::vector<std::st
   return classes.empty() ? content : sha256(content + "\n" + class_file_text(classes));
 }
 
+void check_stored_file(const fs::path& directory, const StoredFile& stored, Sha256* digest) {
+  const fs::path path = directory / stored.name;
+  const RandomFile file(path);
+  check(file.size() == stored.bytes, ErrorCode::data, "{}: {}: expected {} bytes, found {}", path.string(),
+        file.size() < stored.bytes ? "truncated" : "too long", stored.bytes, file.size());
+  Sha256 checksum;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kChunk, stored.bytes)));
+  for (std::int64_t done = 0; done < stored.bytes; done += std::ssize(buffer)) {
+    buffer.resize(static_cast<std::size_t>(std::min(kChunk, stored.bytes - done)));
+    file.read(done, buffer);
+    checksum.update(buffer);
+    if (digest != nullptr) digest->update(buffer);
+  }
+  const std::string found = checksum.hex();
+  check(found == stored.checksum, ErrorCode::data, "{}: damaged: expected SHA-256 {}, found {}", path.string(),
+        stored.checksum, found);
+}
+
 // Goes on after the first damage, to name all of it.
 std::vector<std::string> find_damage(const fs::path& directory, const Manifest& manifest) {
   std::vector<std::string> damage;
@@ -122,7 +121,7 @@ std::vector<std::string> find_damage(const fs::path& directory, const Manifest& 
   for (const StoredFile& file : manifest.files) {
     try {
       named = file.name == kClassFile;
-      check_stored_file(directory / file.name, file, named ? names : content);
+      check_stored_file(directory, file, named ? &names : &content);
     } catch (const Error& error) {
       damage.emplace_back(error.what());
     }

@@ -14,6 +14,7 @@
 // this digest followed by classes.txt.
 #pragma once
 
+#include "core/files.h"
 #include "data/manifest.h"
 
 #include <filesystem>
@@ -39,6 +40,9 @@ void set_current_version(const std::filesystem::path& folder, std::string_view v
 // The digest of a data set whose images and labels have the digest `content`, with names of classes or without.
 std::string dataset_digest(const std::string& content, const std::vector<std::string>& classes);
 
+// Compares a file of a version with its checksum, a part at a time. Gives its bytes also to `digest`. Throws
+// Error{data}.
+void check_stored_file(const std::filesystem::path& directory, const StoredFile& stored, Sha256* digest = nullptr);
 // Reads every byte of a version and compares it with its checksums. Returns what is wrong, a line for each file.
 std::vector<std::string> find_damage(const std::filesystem::path& directory, const Manifest& manifest);
 
