@@ -127,16 +127,16 @@ bool download(Transfer& transfer, const fs::path& target) {
   fail(ErrorCode::data, "cannot download {}: {}", transfer.url, outcome.message);
 }
 
+void start_curl() {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  check(started == CURLE_OK, ErrorCode::other, "cannot start libcurl");
+}
+
 // Publishers offer gzip, mirrors sometimes the plain file.
-fs::path download_either(const std::string& url, const fs::path& folder, std::string_view name,
+fs::path download_either(const std::string& url, const fs::path& folder, const std::string& name,
                          const FileProgress& progress) {
-  for (const char* ending : {".gz", ""}) {
-    const std::string file = std::string(name) + ending;
-    const fs::path target = folder / file;
-    if (fs::exists(target)) return target;
-    Transfer transfer{url + "/" + file, folder / (file + ".part"), file, progress, nullptr, 0, nullptr};
-    if (download(transfer, target)) return target;
-  }
+  for (const char* ending : {".gz", ""})
+    if (download_if_there(url, folder, name + ending, progress)) return folder / (name + ending);
   fail(ErrorCode::data, "cannot download {}/{}: neither it nor {}.gz is there (HTTP status {})", url, name, name,
        kNotFound);
 }
@@ -144,12 +144,21 @@ fs::path download_either(const std::string& url, const fs::path& folder, std::st
 }  // namespace
 
 FilePaths download_files(const std::string& url, const fs::path& folder, const FileProgress& progress) {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  check(started == CURLE_OK, ErrorCode::other, "cannot start libcurl");
   const std::string base = url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
   FilePaths paths;
-  for (std::size_t i = 0; i < paths.size(); ++i) paths[i] = download_either(base, folder, kFileNames[i], progress);
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    paths[i] = download_either(base, folder, std::string(kFileNames[i]), progress);
   return paths;
+}
+
+bool download_if_there(const std::string& url, const fs::path& folder, const std::string& name,
+                       const FileProgress& progress) {
+  start_curl();
+  const fs::path target = folder / name;
+  if (fs::exists(target)) return true;
+  const char* slash = url.ends_with('/') ? "" : "/";
+  Transfer transfer{url + slash + name, folder / (name + ".part"), name, progress, nullptr, 0, nullptr};
+  return download(transfer, target);
 }
 
 }  // namespace lockring::data

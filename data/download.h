@@ -13,4 +13,8 @@ namespace lockring::data {
 // a few times when a connection breaks. Throws Error{data} on an HTTP error, no answer or a full disk.
 FilePaths download_files(const std::string& url, const std::filesystem::path& folder, const FileProgress& progress);
 
+// Downloads URL/NAME in the same way if the server has it; returns whether it does.
+bool download_if_there(const std::string& url, const std::filesystem::path& folder, const std::string& name,
+                       const FileProgress& progress);
+
 }  // namespace lockring::data

@@ -75,6 +75,7 @@ class Ingestion {
   bool unchanged(const std::string& stamp, IngestReport& report) const;
   IngestReport take_in(RawDataset& raw, const std::string& stamp) const;
   IngestReport take_in_remote(const std::string& stamp) const;
+  void download_class_names(const fs::path& folder) const;
   SurveyOptions survey_options() const;
   ContentMarks marks(const RawDataset& raw, const std::string& digest) const;
   std::vector<std::string> assumed_classes(const RawDataset& raw, const KnownDataset* content) const;
@@ -145,11 +146,25 @@ bool Ingestion::unchanged(const std::string& stamp, IngestReport& report) const 
   return true;
 }
 
+// Known data sets have known classes. A server that has no such file may answer with anything.
+void Ingestion::download_class_names(const fs::path& folder) const {
+  if (find_known_dataset(options_.name) != nullptr) return;
+  const fs::path file = folder / kClassFile;
+  try {
+    const bool there = download_if_there(source_.name, folder, kClassFile, options_.progress);
+    if (there && read_file(file).starts_with('<')) fs::remove(file);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::data) throw;
+    tell(options_.notice, fmt::format("classes are numbered: {}", error.what()));
+  }
+}
+
 // What was downloaded and found bad is thrown away, so that the next attempt starts afresh.
 IngestReport Ingestion::take_in_remote(const std::string& stamp) const {
   const fs::path folder = download_folder();
   fs::create_directories(folder);
   download_files(source_.name, folder, options_.progress);
+  download_class_names(folder);
   try {
     return take_in(*recognise(folder), stamp);
   } catch (const Error& error) {

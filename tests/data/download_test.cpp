@@ -49,11 +49,12 @@ TEST_F(DownloadTest, IngestsAndRemembers) {
   const IngestReport report = ingest_from(server);
   EXPECT_EQ(report.manifest.train.images, 30);
   EXPECT_EQ(report.manifest.source, server.url());
-  EXPECT_EQ(server.requests().size(), 4u);
+  EXPECT_EQ(server.requests().size(), 5u);
+  EXPECT_EQ(server.requests()[4].path, "/classes.txt");
   EXPECT_GT(last, 0);
   load_dataset(options_.data_dir, "small");
   EXPECT_TRUE(ingest_from(server).already_there);
-  EXPECT_EQ(server.requests().size(), 4u);
+  EXPECT_EQ(server.requests().size(), 5u);
   // Nothing but the version, the pointer and the lock stays.
   const fs::directory_iterator entries(options_.data_dir / "small");
   EXPECT_EQ(std::distance(fs::begin(entries), fs::end(entries)), 3);
@@ -67,6 +68,20 @@ TEST_F(DownloadTest, TakesPlainFilesWhereThereIsNoGzip) {
   EXPECT_EQ(ingest_from(server).manifest.test.images, 20);
 }
 
+TEST_F(DownloadTest, TakesTheNamesOfClassesWhereThereAreAny) {
+  files_["/classes.txt"] = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+  const HttpServer server(serve_files());
+  EXPECT_EQ(ingest_from(server).manifest.classes[1], "b");
+  files_["/classes.txt"] = "<!doctype html>not found";
+  options_.name = "other";
+  EXPECT_EQ(ingest_from(server).manifest.classes[1], "1");
+  const HttpServer forbidding([&](const HttpRequest& request) {
+    return request.path == "/classes.txt" ? http_answer("403 Forbidden", "no") : serve_file(files_, request);
+  });
+  options_.name = "another";
+  EXPECT_EQ(ingest_from(forbidding).manifest.classes[1], "1");
+}
+
 TEST_F(DownloadTest, GoesOnAfterABrokenConnection) {
   // The first answer stops in the middle of the body.
   bool broken = false;
@@ -77,7 +92,7 @@ TEST_F(DownloadTest, GoesOnAfterABrokenConnection) {
   });
   EXPECT_EQ(ingest_from(server).manifest.train.images, 30);
   const auto requests = server.requests();
-  ASSERT_EQ(requests.size(), 5u);
+  ASSERT_EQ(requests.size(), 6u);
   EXPECT_EQ(requests[1].path, requests[0].path);
   const std::size_t size = files_["/train-images-idx3-ubyte.gz"].size();
   EXPECT_EQ(requests[1].range, fmt::format("bytes={}-", size - 40));

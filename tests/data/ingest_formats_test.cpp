@@ -216,21 +216,6 @@ TEST_F(FormatsTest, AClassThatIsOnlyTestedIsAnError) {
   expect_bad("class '11' (label 11) has 1 test images but no training images");
 }
 
-// One pixel an image.
-std::vector<std::string> labelled_dataset(const std::vector<std::int64_t>& train,
-                                          const std::vector<std::int64_t>& test) {
-  std::vector<std::string> files;
-  for (const auto& counts : {train, test}) {
-    std::string labels;
-    for (std::size_t label = 0; label < counts.size(); ++label)
-      labels.append(static_cast<std::size_t>(counts[label]), static_cast<char>(label));
-    const auto count = static_cast<std::uint32_t>(labels.size());
-    files.push_back(idx_file({count, 1, 1}));
-    files.push_back(idx_file({count}).substr(0, 8) + labels);
-  }
-  return files;
-}
-
 TEST_F(FormatsTest, MnistUnderTheNameOfFashionMnistIsAWarning) {
   const ContentMarks& marks = find_known_dataset("mnist")->marks;
   write_dataset(source_, labelled_dataset(marks.train_per_class, marks.test_per_class));

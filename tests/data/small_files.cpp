@@ -54,6 +54,20 @@ std::vector<std::string> small_dataset(int variant) {
   return {idx_file({30, 6, 5}, variant, 7), label_file(30), idx_file({20, 6, 5}, variant, 3), label_file(20)};
 }
 
+std::vector<std::string> labelled_dataset(const std::vector<std::int64_t>& train,
+                                          const std::vector<std::int64_t>& test) {
+  std::vector<std::string> files;
+  for (const auto& counts : {train, test}) {
+    std::string labels;
+    for (std::size_t label = 0; label < counts.size(); ++label)
+      labels.append(static_cast<std::size_t>(counts[label]), static_cast<char>(label));
+    const auto count = static_cast<std::uint32_t>(labels.size());
+    files.push_back(idx_file({count, 1, 1}));
+    files.push_back(idx_file({count}).substr(0, 8) + labels);
+  }
+  return files;
+}
+
 void write_dataset(const std::filesystem::path& folder, const std::vector<std::string>& files, bool compressed) {
   std::filesystem::create_directories(folder);
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -22,6 +22,9 @@ void flip_bit(const std::filesystem::path& path, std::size_t byte, int bit = 0);
 
 // The four files of a data set of 30 + 20 images of 6 x 5, in the order of kFileNames; `variant` changes the pixels.
 std::vector<std::string> small_dataset(int variant = 0);
+// The four files of a data set of one pixel an image with so many images of each class.
+std::vector<std::string> labelled_dataset(const std::vector<std::int64_t>& train,
+                                          const std::vector<std::int64_t>& test);
 // Makes `folder` and writes them there under their usual names, compressed or not.
 void write_dataset(const std::filesystem::path& folder, const std::vector<std::string>& files, bool compressed = false);
 
