@@ -1,6 +1,7 @@
 #include "apps/config_file.h"
 
 #include "apps/command.h"
+#include "apps/option_values.h"
 #include "apps/toml.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -29,6 +30,13 @@ std::string section_name(std::string command) {
   return command;
 }
 
+void check_key(const CLI::App& app, const TomlEntry& entry, const std::string& file) {
+  const std::vector<std::string> keys = config_keys(app);
+  if (std::find(keys.begin(), keys.end(), entry.key) == keys.end())
+    fail(ErrorCode::usage, "{}:{}: unknown key '{}'{}", file, entry.line, entry.key, did_you_mean(entry.key, keys));
+  check(!entry.values.empty(), "{}:{}: '{}' is an empty array", file, entry.line, entry.key);
+}
+
 // Reads and writes the configuration file for CLI11, which asks it before it looks at the environment.
 class TomlConfig final : public CLI::Config {
  public:
@@ -38,7 +46,10 @@ class TomlConfig final : public CLI::Config {
     const std::string text{std::istreambuf_iterator<char>(input), {}};
     const auto file = app_.get_config_ptr()->as<std::string>();
     std::vector<TomlEntry> entries = parse_toml(text, file);
-    for (const TomlEntry& entry : entries) check_known(entry, file);
+    for (const TomlEntry& entry : entries) {
+      check_section(entry, file);
+      if (entry.section.empty() || entry.section == section_) check_key(app_, entry, file);
+    }
     // CLI11 keeps the first value of a key: that of the command's own section.
     std::stable_partition(entries.begin(), entries.end(),
                           [](const TomlEntry& entry) { return !entry.section.empty(); });
@@ -62,7 +73,7 @@ class TomlConfig final : public CLI::Config {
   }
 
  private:
-  void check_known(const TomlEntry& entry, const std::string& file) const {
+  void check_section(const TomlEntry& entry, const std::string& file) const {
     std::vector<std::string> sections;
     for (const Command& command : commands()) sections.push_back(section_name(command.name));
     sections.push_back(section_);
@@ -70,12 +81,6 @@ class TomlConfig final : public CLI::Config {
       fail(ErrorCode::usage, "{}:{}: unknown section '{}'{}", file, entry.line, entry.section,
            did_you_mean(entry.section, sections));
     }
-    if (!entry.section.empty() && entry.section != section_) return;
-    const std::vector<std::string> keys = config_keys(app_);
-    if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) {
-      fail(ErrorCode::usage, "{}:{}: unknown key '{}'{}", file, entry.line, entry.key, did_you_mean(entry.key, keys));
-    }
-    check(!entry.values.empty(), "{}:{}: '{}' is an empty array", file, entry.line, entry.key);
   }
 
   // As a TOML value; empty if the option has none.
@@ -117,6 +122,17 @@ bool is_set(const std::string& variable) {
 
 std::shared_ptr<CLI::Config> config_file(const CLI::App& app, const std::string& command) {
   return std::make_shared<TomlConfig>(app, section_name(command));
+}
+
+void apply_defaults(CLI::App& app, const std::string& text, const std::string& name) {
+  for (const TomlEntry& entry : parse_toml(text, name)) {
+    check_key(app, entry, name);
+    CLI::Option* option = app.get_option("--" + entry.key);
+    if (option->count() > 0) continue;
+    option->add_result(entry.values);
+    option->run_callback();
+  }
+  check_values(app);
 }
 
 std::string config_text(const CLI::App& app) { return app.config_to_str(true); }

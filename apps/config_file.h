@@ -19,6 +19,10 @@ std::shared_ptr<CLI::Config> config_file(const CLI::App& app, const std::string&
 // --config, it gives the same values. Options marked ->configurable(false) are left out.
 std::string config_text(const CLI::App& app);
 
+// Gives the options of a parsed command that nobody set the values of `text`: defaults that flags, variables and the
+// file win over. `name` is what messages call it. Throws Error{usage} as config_file does.
+void apply_defaults(CLI::App& app, const std::string& text, const std::string& name);
+
 // "batch-size" -> "LOCKRING_BATCH_SIZE"
 std::string variable_name(const std::string& option);
 // Empty variables count as unset, as for CLI11.

@@ -1,8 +1,9 @@
-// lockring models: the table of architectures.
+// lockring models: the tables of architectures and recipes.
 #include "models/models.h"
 
 #include "apps/command.h"
 #include "apps/terminal.h"
+#include "models/recipes.h"
 #include "nn/arena.h"
 
 #include <CLI/CLI.hpp>
@@ -28,9 +29,13 @@ Json table_json(const models::ImageSpec& images) {
                     {"micro_batch", architecture.micro_batch},
                     {"purpose", architecture.purpose}});
   }
+  Json recipes = Json::array();
+  for (const models::Recipe& recipe : models::recipes())
+    recipes.push_back({{"name", recipe.name}, {"purpose", models::purpose(recipe)}, {"text", recipe.text}});
   return {{"image", {{"height", images.height}, {"width", images.width}, {"channels", images.channels}}},
           {"classes", images.classes},
-          {"models", rows}};
+          {"models", rows},
+          {"recipes", recipes}};
 }
 
 int run(bool json) {
@@ -51,6 +56,8 @@ int run(bool json) {
       "\nFor images of {} x {} x {} in {} classes. Multiply-adds are those of one image's\n"
       "forward pass; the micro-batch is how many images a replica computes at once.\n",
       images.height, images.width, images.channels, images.classes);
+  print("\nRecipes, for lockring train --recipe:\n");
+  for (const models::Recipe& recipe : models::recipes()) print("  {:<12} {}\n", recipe.name, models::purpose(recipe));
   return 0;
 }
 

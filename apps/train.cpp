@@ -6,6 +6,7 @@
 #include "apps/train/options.h"
 #include "apps/train/run.h"
 #include "apps/train/shell_word.h"
+#include "models/recipes.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
 
@@ -25,6 +26,7 @@ void declare_data(CLI::App& app, TrainOptions& o) {
 }
 
 void declare_recipe(CLI::App& app, TrainOptions& o) {
+  app.add_option("--recipe", o.recipe, "named defaults for the options below; see lockring models");
   app.add_option("--model", o.model, "architecture; see lockring models");
   app.add_option("--epochs", o.epochs, "times that the training images are seen");
   app.add_option("--batch-size", o.batch_size, "images a step, over all replicas");
@@ -74,9 +76,13 @@ Action train(CLI::App& app) {
   declare_recipe(app, *options);
   declare_data(app, *options);
   declare_execution(app, *options);
-  app.footer("Example:\n  lockring train --model cnn --epochs 10 --batch-size 128 --augment flip --run-dir runs/first");
+  app.footer("Example:\n  lockring train --recipe quick --run-dir runs/first");
   return [options, &app] {
     options->command = command_text(app);
+    if (!options->recipe.empty()) {
+      const models::Recipe& recipe = models::find_recipe(options->recipe);
+      apply_defaults(app, std::string(recipe.text), "recipe " + options->recipe);
+    }
     options->config_text = config_text(app);
     return TrainRun(*options).run();
   };

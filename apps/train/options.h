@@ -9,6 +9,7 @@
 namespace lockring::app {
 
 struct TrainOptions {
+  std::string recipe;  // empty: none; see models/recipes.h
   std::string model = "cnn";
   DataOptions data;
   std::string run_dir;  // empty: the next free runs/MODEL-N
