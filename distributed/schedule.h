@@ -1,0 +1,49 @@
+// All-reduce algorithms as data: what a rank sends and receives in each round.
+//
+// Whoever receives a part of the vector either adds it to its own or takes it over. Each element is summed once, in one
+// order, and the sum is handed on, so all ranks hold the same bits. Cost with p ranks, n bytes, latency a, time b a
+// byte (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005):
+//
+//   ring                2 (p - 1) a + 2 n (p - 1) / p b    any p; rounds are pipelined segment by segment
+//   recursive doubling  lg p (a + n b)                     short vectors
+//   halving-doubling    2 lg p a + 2 n (p - 1) / p b       adds adjacent ranks first, then pairs of pairs: for a power
+//                                                          of two the sum is one binary tree, wherever the ranks are
+//
+// The last two fold the ranks beyond a power of two into their neighbours first, and tell them the result at the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockring::dist {
+
+enum class Algorithm { ring, recursive_doubling, halving_doubling };
+
+// "ring", "recursive-doubling", "halving-doubling".
+std::string to_string(Algorithm algorithm);
+
+// Elements [begin, end) of the vector.
+struct Part {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool overlaps(const Part& other) const { return begin < other.end && other.begin < end; }
+  bool operator==(const Part&) const = default;
+};
+
+// What a rank does at once; an empty part is not sent or received.
+struct Round {
+  int to = 0;
+  Part sent;
+  int from = 0;
+  Part received;
+  bool adds = false;  // what is received is added; else it replaces
+};
+
+// The rounds of `rank` of `size`, for a vector of `elements`.
+std::vector<Round> make_schedule(Algorithm algorithm, int size, int rank, std::int64_t elements);
+
+}  // namespace lockring::dist
