@@ -1,6 +1,7 @@
-// Which data set a command works on: --dataset and --data-dir, the same for every command.
+// Which data set a command works on, and where its images are kept meanwhile: the same options for every command.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -18,6 +19,19 @@ struct DataOptions {
   std::filesystem::path directory() const;
 };
 
+struct CacheOptions {
+  std::string memory = "auto";
+  std::string dir;  // empty: the user's cache directory
+
+  // Bytes of images to hold in memory: half of what is available, unless given. Throws Error{usage} on anything else
+  // than a size.
+  std::int64_t bytes() const;
+  // Empty if the user has no cache directory and none was given.
+  std::filesystem::path directory() const;
+};
+
 void add_data_options(CLI::App& app, DataOptions& options);
+void add_cache_dir(CLI::App& app, CacheOptions& options);
+void add_cache_options(CLI::App& app, CacheOptions& options);
 
 }  // namespace lockring::app

@@ -1,6 +1,7 @@
 // lockring eval: how good a bundle's model is on a stored data set.
 #include "apps/command.h"
 #include "apps/data_options.h"
+#include "apps/data_reports.h"
 #include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "apps/option_values.h"
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options : DataOptions {
   std::string bundle;
+  CacheOptions cache;
   std::string split = "test";
   int replicas = usable_cores();
   bool json = false;
@@ -88,9 +90,17 @@ void print_notes(const LoadedModel& loaded, const data::Dataset& dataset) {
                loaded.golden_difference);
 }
 
+data::Dataset load_data(const Options& options, const LoadedModel& loaded) {
+  const DataReports reports(false);
+  data::LoadOptions load = reports.load_options(options.cache, loaded.transform.front());
+  load.train = options.split == "train";
+  load.test = !load.train;
+  return data::load_dataset(options.directory(), options.dataset, load);
+}
+
 int run(const Options& options) {
   const LoadedModel loaded = load_model(options.bundle);
-  const data::Dataset dataset = data::load_dataset(options.directory(), options.dataset);
+  const data::Dataset dataset = load_data(options, loaded);
   check_suits(loaded, dataset);
   print_notes(loaded, dataset);
   const data::Split& split = options.split == "test" ? dataset.test : dataset.train;
@@ -113,6 +123,7 @@ Action eval(CLI::App& app) {
       ->configurable(false)
       ->type_name("BUNDLE");
   add_data_options(app, *options);
+  add_cache_options(app, options->cache);
   app.add_option("--split", options->split, "which images")->check(one_of({"test", "train"}));
   const auto automatic = [](std::string& text) {
     if (text == "auto") text = std::to_string(usable_cores());

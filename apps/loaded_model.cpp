@@ -61,7 +61,7 @@ LoadedModel load_model(const std::filesystem::path& path) {
 }
 
 void check_suits(const LoadedModel& loaded, const data::Dataset& dataset) {
-  const Shape& shape = dataset.test.images->shape();
+  const Shape& shape = (dataset.test.images != nullptr ? dataset.test : dataset.train).images->shape();
   const models::ImageSpec found{shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
   const auto text = [](const models::ImageSpec& images) {
     return fmt::format("{} x {} x {} in {} classes", images.height, images.width, images.channels, images.classes);

@@ -1,5 +1,6 @@
 #include "apps/machine.h"
 
+#include "apps/memory.h"
 #include "core/cpu.h"
 #include "ops/cpu/brgemm.h"
 
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
-#include <sstream>
 
 namespace lockring::app {
 namespace {
@@ -21,25 +20,6 @@ std::string first_line(const char* path) {
   std::string line;
   std::getline(file, line);
   return line;
-}
-
-// "MemTotal:  8152320 kB" -> bytes; 0 if the line is not there.
-std::int64_t memory_info(const std::string& key) {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::int64_t kibibytes = 0;
-    if (words >> name >> kibibytes && name == key + ":") return kibibytes * 1024;
-  }
-  return 0;
-}
-
-// Of a control group (version 2) with a number in it; the most possible otherwise ("max", or no such file).
-std::int64_t group_bytes(const char* path) {
-  std::ifstream file(path);
-  std::int64_t bytes = 0;
-  return file >> bytes ? bytes : std::numeric_limits<std::int64_t>::max();
 }
 
 std::vector<int> affinity_mask() {
@@ -62,13 +42,8 @@ int count_siblings() {
 }
 
 void describe_memory(Machine& machine) {
-  const std::int64_t limit = group_bytes("/sys/fs/cgroup/memory.max");
-  machine.memory_total = std::min(memory_info("MemTotal"), limit);
-  machine.memory_available = memory_info("MemAvailable");
-  if (limit != std::numeric_limits<std::int64_t>::max()) {
-    const std::int64_t used = std::min(group_bytes("/sys/fs/cgroup/memory.current"), limit);
-    machine.memory_available = std::min(machine.memory_available, limit - used);
-  }
+  machine.memory_total = total_bytes();
+  machine.memory_available = available_bytes();
   struct statvfs shared {};
   if (statvfs("/dev/shm", &shared) == 0) {
     machine.shared_memory_total = static_cast<std::int64_t>(shared.f_blocks * shared.f_frsize);

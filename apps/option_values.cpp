@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace lockring::app {
@@ -50,6 +52,15 @@ void check_number(const std::string& name, const std::string& type, const std::s
   check(errno != ERANGE, "{}: {} is out of range", name, text);
 }
 
+// Of "M", "MB" and "MiB" 2; -1 for what is no unit of bytes.
+int power_of_1024(std::string_view unit) {
+  if (unit.empty() || unit == "B") return 0;
+  const std::size_t power = std::string_view("KMGT").find(static_cast<char>(unit[0] & ~0x20));  // either case
+  const std::string_view tail = unit.substr(1);
+  const bool known = power != std::string_view::npos && (tail.empty() || tail == "B" || tail == "iB");
+  return known ? static_cast<int>(power) + 1 : -1;
+}
+
 CLI::Validator interval(std::string expected, double least, double most, bool least_included) {
   auto check_text = [=, expected = std::move(expected)](const std::string& text) -> std::string {
     const double number = read_double(text);
@@ -75,6 +86,17 @@ CLI::Validator above(double limit) {
 
 CLI::Validator within(double least, double most) {
   return interval(fmt::format("a number from {} to {}", least, most), least, most, true);
+}
+
+std::int64_t parse_bytes(const std::string& text, const std::string& option) {
+  const char* end = text.data() + text.size();
+  std::int64_t bytes = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, bytes);
+  const int power = error == std::errc::invalid_argument || bytes < 0 ? -1 : power_of_1024({rest, end});
+  check(power >= 0, "{}: expected a size such as 512M or 2G, found '{}'", option, text);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() >> 10 * power;
+  check(error == std::errc() && bytes <= most, "{}: {} is out of range", option, text);
+  return bytes << 10 * power;
 }
 
 void check_values(const CLI::App& app) {

@@ -1,6 +1,7 @@
 // What an option's value may be: app.add_option(...)->check(...) with messages that say what was expected.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ CLI::Validator one_of(std::vector<std::string> words);
 CLI::Validator above(double limit);
 // Numbers of at least `least` and at most `most`.
 CLI::Validator within(double least, double most);
+
+// "512", "64K", "512M", "2G" or "1T", also with "iB" or "B" behind it, in bytes. Throws Error{usage} that names
+// `option` on anything else.
+std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
 // Checks that the values given to numeric options are numbers: CLI11 would bend integers into range, wrap negative
 // unsigned ones, and take nan for a number of any range. Throws Error{usage}.

@@ -1,6 +1,7 @@
 // lockring predict: what a bundle's model takes images for.
 #include "apps/command.h"
 #include "apps/data_options.h"
+#include "apps/data_reports.h"
 #include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "apps/option_values.h"
@@ -32,6 +33,7 @@ struct Options : DataOptions {
   std::string bundle;
   std::vector<std::string> files;
   std::vector<std::int64_t> test_samples;
+  CacheOptions cache;
   int top = 3;
   bool draw = false;
   bool json = false;
@@ -57,7 +59,7 @@ std::vector<PredictInput> read_files(const Options& options, const LoadedModel& 
   std::vector<PredictInput> inputs;
   for (const std::string& argument : options.files) {
     try {
-      std::ranges::move(read_inputs(argument, loaded.images), std::back_inserter(inputs));
+      std::ranges::move(read_inputs(argument, loaded.images, loaded.transform.front()), std::back_inserter(inputs));
     } catch (const Error& error) {
       failures.push_back({argument, error.what()});
     }
@@ -67,7 +69,10 @@ std::vector<PredictInput> read_files(const Options& options, const LoadedModel& 
 
 std::vector<PredictInput> test_inputs(const Options& options, const LoadedModel& loaded) {
   if (options.test_samples.empty()) return {};
-  const data::Dataset dataset = data::load_dataset(options.directory(), options.dataset);
+  const DataReports reports(false);
+  data::LoadOptions load = reports.load_options(options.cache, loaded.transform.front());
+  load.train = false;
+  const data::Dataset dataset = data::load_dataset(options.directory(), options.dataset, load);
   check_suits(loaded, dataset);
   std::vector<PredictInput> inputs;
   for (const std::int64_t sample : options.test_samples) {
@@ -214,11 +219,13 @@ Action predict(CLI::App& app) {
       ->default_str("")
       ->type_name("I,J");
   add_data_options(app, *options);
+  add_cache_options(app, options->cache);
   app.add_option("--top", options->top, "how many classes to show of each image")->check(above(0));
   app.add_flag("--draw", options->draw, "draw each image as the model sees it; test images always are");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer(
-      "A dark thing on a light ground is inverted for models of grey images, which know light things on dark.\n\n"
+      "A dark thing on a light ground is inverted for models of data that came grey, which know light things on "
+      "dark.\n\n"
       "Examples:\n  lockring predict runs/cnn-1/best.safetensors shoe.png shirt.jpg\n"
       "  lockring predict runs/cnn-1/best.safetensors --test-samples 0,5,9");
   return [options] { return run(*options); };

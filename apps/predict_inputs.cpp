@@ -59,12 +59,21 @@ data::DecodedImage decoded(const Tensor& pixels) {
           .pixels = {values.begin(), values.end()}};
 }
 
-PredictInput input_from(std::string name, const data::DecodedImage& image, const models::ImageSpec& images) {
-  data::ModelImage fitted = data::fit_image(image, images.height, images.width, images.channels);
+// What a model needs to know of an image: its size, and how it came to be.
+struct Model {
+  const models::ImageSpec& images;
+  const data::Front& front;
+};
+
+// Data that a transform made grey show light and dark things on any ground.
+PredictInput input_from(std::string name, const data::DecodedImage& image, const Model& model) {
+  const auto& [images, front] = model;
+  data::ModelImage fitted = data::fit_image(image, images.height, images.width, images.channels, !front.grayscale);
   return {.name = std::move(name), .pixels = std::move(fitted.pixels), .inverted = fitted.inverted};
 }
 
-std::vector<PredictInput> read_entries(const Entries& entries, const models::ImageSpec& images) {
+std::vector<PredictInput> read_entries(const Entries& entries, const Model& model) {
+  const models::ImageSpec& images = model.images;
   const Tensor stored = data::read_idx(entries.file);
   check(stored.rank() == 3 || (stored.rank() == 4 && (stored.size(3) == 1 || stored.size(3) == 3)), ErrorCode::data,
         "{}: expected images [n, height, width] or [n, height, width, 1 or 3], found {}", entries.file,
@@ -81,7 +90,7 @@ std::vector<PredictInput> read_entries(const Entries& entries, const models::Ima
     if (fits) {
       inputs.push_back({.name = std::move(name), .pixels = image});
     } else {
-      inputs.push_back(input_from(std::move(name), decoded(image), images));
+      inputs.push_back(input_from(std::move(name), decoded(image), model));
     }
   }
   return inputs;
@@ -89,11 +98,12 @@ std::vector<PredictInput> read_entries(const Entries& entries, const models::Ima
 
 }  // namespace
 
-std::vector<PredictInput> read_inputs(const std::string& argument, const models::ImageSpec& images) {
+std::vector<PredictInput> read_inputs(const std::string& argument, const models::ImageSpec& images,
+                                      const data::Front& front) {
   const Entries entries = split_argument(argument);
-  if (is_idx(entries.file)) return read_entries(entries, images);
+  if (is_idx(entries.file)) return read_entries(entries, {images, front});
   check(!entries.given, ErrorCode::data, "{}: only IDX files have entries", argument);
-  return {input_from(argument, data::read_image(argument), images)};
+  return {input_from(argument, data::read_image(argument), {images, front})};
 }
 
 }  // namespace lockring::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "data/front.h"
 #include "models/models.h"
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct PredictInput {
 // `argument` is a PNG or JPEG file of any size, or an IDX file of images, plain or gzip: all of it, or the entries
 // that follow its name in brackets, FILE[i] or FILE[begin:end]. Throws Error{data} on a file that is neither or
 // damaged, and on entries that are not there.
-std::vector<PredictInput> read_inputs(const std::string& argument, const models::ImageSpec& images);
+// `front` is that of the model's transform.
+std::vector<PredictInput> read_inputs(const std::string& argument, const models::ImageSpec& images,
+                                      const data::Front& front);
 
 }  // namespace lockring::app

@@ -19,6 +19,7 @@ namespace {
 
 void declare_data(CLI::App& app, TrainOptions& o) {
   add_data_options(app, o.data);
+  add_cache_options(app, o.cache);
   app.add_option("--val-fraction", o.val_fraction, "share of the training images that is held out for validation");
   app.add_option(
       "--augment", o.augment,
@@ -50,6 +51,8 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--replicas", o.replicas, "threads that train in lockstep; auto is one a core");
   app.add_option("--micro-batch", o.micro_batch, "images computed at once; auto is the model's own");
   app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
+  app.add_option("--loader-threads", o.loader_threads,
+                 "threads that prepare batches ahead; auto is none where that is quick, else one a spare core");
   app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
       ->configurable(false);
   app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);

@@ -110,11 +110,13 @@ Tensor scale_to_fit(const DecodedImage& image, std::int64_t height, std::int64_t
   return result;
 }
 
-ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels) {
+ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels,
+                     bool light_on_dark) {
   check(height > 0 && width > 0 && (channels == 1 || channels == 3),
         "model input: expected a size above 0 and 1 or 3 channels, found {}x{} and {}", height, width, channels);
   DecodedImage changed = with_channels(image, channels);
-  const bool inverted = channels == 1 && has_light_ground(changed.pixels, changed.height, changed.width);
+  const bool inverted =
+      light_on_dark && channels == 1 && has_light_ground(changed.pixels, changed.height, changed.width);
   if (inverted)
     for (std::uint8_t& pixel : changed.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
   return {scale_to_fit(changed, height, width), inverted};

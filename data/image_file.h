@@ -48,9 +48,10 @@ struct ModelImage {
   bool inverted = false;  // the original was dark on light
 };
 
-// Scales to fit after making the channels. If the model takes one channel, a light ground is inverted, since the data
-// sets of one channel show light things on black: the ground is light if the mean of the outermost pixels is above 127
-// (true for none of the Fashion-MNIST test images, and for all of them inverted).
-ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels);
+// Scales to fit after making the channels. With light_on_dark, a light ground is inverted if the model takes one
+// channel, since the data sets that come with one show light things on black: the ground is light if the mean of the
+// outermost pixels is above 127 (true for none of the Fashion-MNIST test images, and for all of them inverted).
+ModelImage fit_image(const DecodedImage& image, std::int64_t height, std::int64_t width, std::int64_t channels,
+                     bool light_on_dark = true);
 
 }  // namespace lockring::data

@@ -50,6 +50,7 @@ class Transform {
 
   const Front& front() const { return front_; }
   bool mixes() const { return augment_.mixup > 0; }
+  bool rotates() const { return augment_.rotate > 0; }
   std::span<const View> views() const { return views_; }
 
   // Writes the positions `part` of the training batch `samples` to `batch`, whose size is the part's and which is mixed

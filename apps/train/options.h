@@ -12,6 +12,7 @@ struct TrainOptions {
   std::string recipe;  // empty: none; see models/recipes.h
   std::string model = "cnn";
   DataOptions data;
+  CacheOptions cache;
   std::string run_dir;  // empty: the next free runs/MODEL-N
   bool resume = false;
 
@@ -37,6 +38,7 @@ struct TrainOptions {
   std::string replicas = "auto";
   std::string micro_batch = "auto";
   std::int64_t shards = 0;
+  std::string loader_threads = "auto";
 
   bool quiet = false;
   bool json = false;

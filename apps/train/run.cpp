@@ -18,6 +18,16 @@
 namespace lockring::app {
 namespace {
 
+// Where the training images come from, if not from memory.
+std::string place_of_images(const Setup& setup) {
+  const data::ImageStore& images = *setup.dataset.train.images;
+  if (images.access() == data::Access::memory) return "";
+  return fmt::format("training images: {}, {} by {} thread{}",
+                     bytes_text(static_cast<double>(images.shape().elements())),
+                     images.access() == data::Access::disk ? "read from disk" : "prepared anew in each epoch",
+                     setup.trainer.loader_threads, setup.trainer.loader_threads == 1 ? "" : "s");
+}
+
 double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
 }  // namespace
@@ -26,10 +36,12 @@ TrainRun::TrainRun(TrainOptions options)
     : started_(std::chrono::steady_clock::now()),
       options_(std::move(options)),
       directory_(options_.run_dir, options_.model, options_.resume, [this](const std::string& m) { warn(m); }),
-      setup_(make_setup(options_)),
+      reports_(options_.quiet),
+      setup_(make_setup(options_, reports_)),
       trainer_(setup_.trainer, setup_.dataset.train, setup_.transform),
       schedule_(setup_.schedule),
       progress_(progress_style(options_.quiet)) {
+  reports_.hold();
   if (options_.resume) {
     state_ = load_checkpoint(directory_.last(), options_, setup_, trainer_);
     saved_step_ = state_.step;
@@ -62,7 +74,9 @@ void TrainRun::start() {
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.options().replicas,
                   trainer_.options().replicas == 1 ? "" : "s", directory_.path().string()));
+  if (const std::string place = place_of_images(setup_); !place.empty()) say(place);
   if (!setup_.dataset.warning.empty()) say("WARNING: " + setup_.dataset.warning);
+  show_notes();
   if (options_.resume) say(fmt::format("resuming at step {}, epoch {}", state_.step, state_.epoch + 1));
 }
 
@@ -115,6 +129,7 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
   state_.correct += result.correct;
   last_step_ = result;
   tracker_->step(state_.step, result, learning_rate, seconds);
+  show_notes();
   show_progress(learning_rate);
 }
 
@@ -248,6 +263,15 @@ int TrainRun::finish() {
 }
 
 void TrainRun::note_state(const RunStatus& status) { directory_.write("status.json", status_json(status)); }
+
+// What those who read images had to say meanwhile.
+void TrainRun::show_notes() {
+  for (const DataNote& note : reports_.take()) {
+    const std::string line = "note: " + note.text;
+    directory_.log(line);
+    if (!note.shown) progress_.line(line);
+  }
+}
 
 void TrainRun::say(const std::string& line) {
   directory_.log(line);

@@ -1,6 +1,7 @@
 // One run of `lockring train`: epochs, validation, checkpoints, what is shown and what is written.
 #pragma once
 
+#include "apps/data_reports.h"
 #include "apps/evaluation.h"
 #include "apps/progress.h"
 #include "apps/run_status.h"
@@ -49,12 +50,14 @@ class TrainRun {
   void save_best(const nn::Model& model, const std::map<std::string, double>& metrics);
   void save_or_say_what_is_kept(const std::function<void()>& save) const;
   void show_progress(double learning_rate);
+  void show_notes();
   void say(const std::string& line);
   void warn(const std::string& message);
 
   std::chrono::steady_clock::time_point started_;
   TrainOptions options_;
   RunDirectory directory_;
+  DataReports reports_;
   Setup setup_;
   Trainer trainer_;
   nn::Schedule schedule_;

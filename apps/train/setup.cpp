@@ -3,6 +3,7 @@
 #include "core/cpu.h"
 #include "core/error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -13,12 +14,13 @@ constexpr std::int64_t kMostEpochs = 1'000'000'000;
 constexpr std::int64_t kMostReplicas = 1024;
 
 // "auto" or a count.
-std::int64_t count_or(const std::string& text, std::int64_t automatic, std::int64_t most, const char* option) {
+std::int64_t count_or(const std::string& text, std::int64_t automatic, std::int64_t most, const char* option,
+                      std::int64_t least = 1) {
   if (text == "auto") return automatic;
   std::int64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  check(error == std::errc() && rest == text.data() + text.size() && count > 0 && count <= most,
-        "{} takes 'auto' or a number from 1 to {}, not '{}'", option, most, text);
+  check(error == std::errc() && rest == text.data() + text.size() && count >= least && count <= most,
+        "{} takes 'auto' or a number from {} to {}, not '{}'", option, least, most, text);
   return count;
 }
 
@@ -46,13 +48,41 @@ models::ImageSpec image_spec(const data::Dataset& dataset) {
   return {shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
 }
 
+int replica_count(const TrainOptions& options) {
+  return static_cast<int>(count_or(options.replicas, usable_cores(), kMostReplicas, "--replicas"));
+}
+
+int loader_thread_count(const TrainOptions& options, int automatic) {
+  return static_cast<int>(count_or(options.loader_threads, automatic, kMostReplicas, "--loader-threads", 0));
+}
+
+std::int64_t micro_batch_of(const TrainOptions& options, const models::Architecture& architecture) {
+  return count_or(options.micro_batch, architecture.micro_batch, std::numeric_limits<std::int64_t>::max(),
+                  "--micro-batch");
+}
+
+// Before the data set is prepared, which can take long.
+void check_texts(const TrainOptions& options) {
+  data::Transform::parse(options.augment);
+  replica_count(options);
+  loader_thread_count(options, 0);
+  micro_batch_of(options, models::find_architecture(options.model));
+}
+
+// The replicas fill their own batches where that is quick. Otherwise the cores that they leave help, and one thread at
+// least, for what waits for a disk.
+int automatic_loader_threads(const Setup& setup, int replicas) {
+  const bool quick = setup.dataset.train.images->access() == data::Access::memory && !setup.transform.rotates();
+  return quick ? 0 : std::max(usable_cores() - replicas, 1);
+}
+
 TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
   TrainerOptions trainer;
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
-  trainer.replicas = static_cast<int>(count_or(options.replicas, usable_cores(), kMostReplicas, "--replicas"));
+  trainer.replicas = replica_count(options);
   trainer.shards = options.shards;
-  trainer.micro_batch = count_or(options.micro_batch, setup.architecture->micro_batch,
-                                 std::numeric_limits<std::int64_t>::max(), "--micro-batch");
+  trainer.micro_batch = micro_batch_of(options, *setup.architecture);
+  trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));
   trainer.seed = options.seed;
   trainer.label_smoothing = options.label_smoothing;
   trainer.clip_norm = options.clip_norm;
@@ -66,12 +96,14 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
 
 }  // namespace
 
-Setup make_setup(const TrainOptions& options) {
+Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   check_ranges(options);
+  check_texts(options);
   Setup setup;
   setup.architecture = &models::find_architecture(options.model);
-  data::Transform::parse(options.augment);  // refuses a wrong spec before the data set is read
-  setup.dataset = data::load_dataset(options.data.directory(), options.data.dataset);
+  setup.dataset =
+      data::load_dataset(options.data.directory(), options.data.dataset,
+                         reports.load_options(options.cache, data::Transform::parse(options.augment).front()));
   setup.images = image_spec(setup.dataset);
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
   setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);

@@ -1,6 +1,7 @@
 // What a run works with, made from what the user asked for.
 #pragma once
 
+#include "apps/data_reports.h"
 #include "apps/train/options.h"
 #include "apps/train/trainer.h"
 #include "data/dataset.h"
@@ -25,6 +26,6 @@ struct Setup {
 };
 
 // Throws Error{usage} for options that cannot be, before anything is written; Error{data} if there is no data set.
-Setup make_setup(const TrainOptions& options);
+Setup make_setup(const TrainOptions& options, const DataReports& reports);
 
 }  // namespace lockring::app

@@ -235,8 +235,8 @@ TEST_F(ImageCacheTest, TheFolderIsTheUsersCache) {
   setenv("XDG_CACHE_HOME", "/some/cache", 1);
   EXPECT_EQ(default_cache_dir(), "/some/cache/lockring");
   setenv("XDG_CACHE_HOME", "relative", 1);
-  setenv("HOME", "/home/me", 1);
-  EXPECT_EQ(default_cache_dir(), "/home/me/.cache/lockring");
+  setenv("HOME", "/some/home", 1);
+  EXPECT_EQ(default_cache_dir(), "/some/home/.cache/lockring");
 }
 
 }  // namespace
