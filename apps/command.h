@@ -29,7 +29,7 @@ namespace lockring::app {
 using Action = std::function<int()>;
 
 struct Command {
-  std::string name;     // one word or two: "train", "data ingest"
+  std::string name;     // one word or more: "train", "data ingest"
   std::string summary;  // half a line for the list of commands
   // Binds the options to memory that the returned action owns. The App outlives the action.
   Action (*declare)(CLI::App& app);

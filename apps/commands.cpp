@@ -2,10 +2,13 @@
 
 namespace lockring::app {
 
-// Each is defined in the file of its first word.
+// Each is defined in the file of its first word or words.
 Action bench_gemm(CLI::App& app);
 Action bench_infer(CLI::App& app);
 Action bench_train(CLI::App& app);
+Action data_cache_clear(CLI::App& app);
+Action data_cache_ls(CLI::App& app);
+Action data_cache_why(CLI::App& app);
 Action data_info(CLI::App& app);
 Action data_ingest(CLI::App& app);
 Action data_verify(CLI::App& app);
@@ -20,6 +23,9 @@ std::span<const Command> commands() {
       {"data ingest", "find, check and store a data set", data_ingest},
       {"data info", "what is stored of a data set", data_info},
       {"data verify", "check every byte of a stored data set", data_verify},
+      {"data cache ls", "prepared images that are kept on disk", data_cache_ls},
+      {"data cache clear", "remove what is kept", data_cache_clear},
+      {"data cache why", "whether prepared images are there, and if not, why", data_cache_why},
       {"train", "train a model on replicas in lockstep", train},
       {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
       {"predict", "what a trained model takes images for", predict},

@@ -29,8 +29,8 @@ struct LoadedModel {
 // model that does not answer the golden sample as recorded.
 LoadedModel load_model(const std::filesystem::path& path);
 
-// Throws Error{data} unless the data set's images, after the transform's front, and number of classes are what the model
-// is for.
+// Throws Error{data} unless the data set's images, after the transform's front, and number of classes are what the
+// model is for.
 void check_suits(const LoadedModel& loaded, const data::Dataset& dataset);
 
 }  // namespace lockring::app

@@ -99,6 +99,20 @@ std::int64_t parse_bytes(const std::string& text, const std::string& option) {
   return bytes << 10 * power;
 }
 
+std::int64_t parse_seconds(const std::string& text, const std::string& option) {
+  constexpr std::pair<char, std::int64_t> kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+  const char* end = text.data() + text.size();
+  std::int64_t count = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  const auto unit =
+      std::ranges::find_if(kUnits, [&](const auto& one) { return rest + 1 == end && *rest == one.first; });
+  check(error != std::errc::invalid_argument && count >= 0 && unit != std::end(kUnits),
+        "{}: expected a time such as 90s, 30m, 12h or 7d, found '{}'", option, text);
+  check(error == std::errc() && count <= std::numeric_limits<std::int64_t>::max() / unit->second,
+        "{}: {} is out of range", option, text);
+  return count * unit->second;
+}
+
 void check_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     // "INT", or "INT:" and what validators say of themselves.

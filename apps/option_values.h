@@ -23,6 +23,9 @@ CLI::Validator within(double least, double most);
 // `option` on anything else.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
+// "90s", "30m", "12h" or "7d", in seconds; in the same way.
+std::int64_t parse_seconds(const std::string& text, const std::string& option);
+
 // Checks that the values given to numeric options are numbers: CLI11 would bend integers into range, wrap negative
 // unsigned ones, and take nan for a number of any range. Throws Error{usage}.
 void check_values(const CLI::App& app);

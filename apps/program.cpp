@@ -26,7 +26,7 @@ int print_help(const std::string& group) {
   print("Lockring trains neural networks with replicas in lockstep.\n\nUsage: lockring {}COMMAND [OPTIONS]\n\n",
         group.empty() ? "" : group + " ");
   for (const Command& command : commands()) {
-    if (group.empty() || command.name.starts_with(group + " ")) print("  {:<14} {}\n", command.name, command.summary);
+    if (group.empty() || command.name.starts_with(group + " ")) print("  {:<18} {}\n", command.name, command.summary);
   }
   print(
       "\n'lockring COMMAND --help' lists a command's options and shows an example. An option such as --batch-size can\n"
@@ -51,10 +51,9 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   std::string name = arguments[0];
   std::size_t words = 1;
-  if (is_group(name)) {
-    if (arguments.size() == 1 || is_help(arguments[1])) return print_help(name);
-    name += " " + arguments[1];
-    words = 2;
+  for (; is_group(name); ++words) {
+    if (arguments.size() == words || is_help(arguments[words])) return print_help(name);
+    name += " " + arguments[words];
   }
   for (const Command& command : commands()) {
     if (command.name == name) return parse(command, {arguments.begin() + words, arguments.end()})();

@@ -5,6 +5,7 @@
 #include "data/fronted_images.h"
 #include "data/image_cache.h"
 #include "data/read_images.h"
+#include "data/split_plan.h"
 #include "data/stored_dataset.h"
 
 #include <mutex>
@@ -42,8 +43,8 @@ class DatasetLoader {
   HeldImages load(const Stored& stored);
 
  private:
-  HeldImages load_unchanged(const Stored& stored, bool in_memory);
-  HeldImages prepare(const Stored& stored, bool in_memory);
+  HeldImages load_unchanged(const Stored& stored, bool in_memory) const;
+  HeldImages prepare(const Stored& stored, const SplitPlan& plan);
 
   std::filesystem::path directory_;
   const Manifest& manifest_;
@@ -53,28 +54,19 @@ class DatasetLoader {
 };
 
 HeldImages DatasetLoader::load(const Stored& stored) {
-  const ImageSizes& sizes = manifest_.sizes;
-  const Shape image{sizes.most_height, sizes.most_width, sizes.channels};
-  const Shape changed = options_.front.output_shape(image);
-  check(sizes.one() || options_.front.height > 0,
-        "the images of data set '{}' have many sizes, from {}x{} to {}x{}: they need a resize to one", manifest_.name,
-        sizes.least_height, sizes.least_width, sizes.most_height, sizes.most_width);
-  const std::int64_t bytes = stored.split.labels.size(0) * changed.elements();
-  const bool in_memory = bytes <= memory_left_;
-  if (in_memory) memory_left_ -= bytes;
-  return sizes.one() && changed == image ? load_unchanged(stored, in_memory) : prepare(stored, in_memory);
+  const SplitPlan plan = plan_split(manifest_, stored.name, options_.front, memory_left_);
+  return plan.changed ? prepare(stored, plan) : load_unchanged(stored, plan.in_memory);
 }
 
-HeldImages DatasetLoader::load_unchanged(const Stored& stored, bool in_memory) {
+HeldImages DatasetLoader::load_unchanged(const Stored& stored, bool in_memory) const {
   if (in_memory) return {data::in_memory(as_images(read_stored_idx(directory_, stored.file))), manifest_.statistics};
   check_stored_file(directory_, stored.file);
   return {stored.split.images, manifest_.statistics};
 }
 
-// Pixels are quickly changed, files take long to decode: those go through the cache even on their way into memory.
-HeldImages DatasetLoader::prepare(const Stored& stored, bool in_memory) {
+HeldImages DatasetLoader::prepare(const Stored& stored, const SplitPlan& plan) {
   const ImageProgress progress = [&](std::int64_t done) {
-    if (options_.progress) options_.progress(stored.name, done, stored.split.labels.size(0));
+    if (options_.progress) options_.progress(stored.name, done, plan.images);
   };
   // Images that turn out to be damaged are asked for long after this loader is gone.
   const auto source = [directory = directory_, split = stored.split, file = stored.file, front = options_.front] {
@@ -82,13 +74,10 @@ HeldImages DatasetLoader::prepare(const Stored& stored, bool in_memory) {
     return split.images != nullptr ? with_front(split.images, front) : with_front(split.encoded, front);
   };
   std::optional<HeldImages> cached;
-  if (!in_memory || stored.split.encoded != nullptr) {
-    const CacheKey key{.digest = manifest_.digest, .split = stored.name, .front = to_string(options_.front)};
-    cached = cache_.find_or_make(key, manifest_.name, source, progress);
-  }
-  if (cached) return in_memory ? hold_images(*cached->images) : *cached;
+  if (plan.from_cache) cached = cache_.find_or_make(plan.key, manifest_.name, source, progress);
+  if (cached) return plan.in_memory ? hold_images(*cached->images) : *cached;
   const auto images = source();
-  if (in_memory) return hold_images(*images, progress);
+  if (plan.in_memory) return hold_images(*images, progress);
   return {images, stored.name == "train" ? read_images(
                                                *images, [](auto) {}, progress)
                                          : ChannelStatistics()};
