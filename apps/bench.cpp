@@ -1,4 +1,5 @@
 // lockring bench train|infer|gemm: steady-state figures, warm-up left out.
+#include "apps/bench_support.h"
 #include "apps/command.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
@@ -20,51 +21,6 @@
 
 namespace lockring::app {
 namespace {
-
-using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
-// Calls f until `seconds` have passed, at least `least` times; the time of each call.
-template <class F>
-std::vector<double> time_calls(double seconds, int least, F f) {
-  std::vector<double> times;
-  times.reserve(1 << 16);
-  const Clock::time_point start = Clock::now();
-  do {
-    const Clock::time_point call = Clock::now();
-    f();
-    times.push_back(seconds_since(call));
-  } while (static_cast<int>(times.size()) < least || seconds_since(start) < seconds);
-  return times;
-}
-
-double sum(const std::vector<double>& values) {
-  double total = 0;
-  for (const double value : values) total += value;
-  return total;
-}
-
-void print_object(const Json& object, bool json) {
-  if (json) return print("{}\n", object.dump());
-  for (const auto& [key, value] : object.items())
-    print("{:<22}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-// Random bytes in the shape of the home data set: speed does not depend on what the images show.
-data::Split random_split(std::int64_t size, const models::ImageSpec& images) {
-  Tensor pixels = Tensor::empty({size, images.height, images.width, images.channels}, DType::u8);
-  Tensor labels = Tensor::empty({size}, DType::u8);
-  Rng rng(1, RngStream::test);
-  for (std::uint8_t& pixel : pixels.values<std::uint8_t>()) pixel = static_cast<std::uint8_t>(rng.next_u32());
-  for (std::uint8_t& label : labels.values<std::uint8_t>())
-    label = static_cast<std::uint8_t>(rng.below(images.classes));
-  return {data::in_memory(pixels), labels};
-}
 
 long page_faults() {
   rusage usage{};
@@ -113,17 +69,17 @@ int TrainBench::run() const {
   const double peak = measure_fma_gflops(options.replicas);
   const double flop = 2.0 * static_cast<double>(3 * models::multiply_adds(architecture, images) -
                                                 models::first_layer_multiply_adds(architecture, images));
-  print_object({{"model", model},
-                {"batch_size", batch_size},
-                {"replicas", options.replicas},
-                {"micro_batch", options.micro_batch},
-                {"images_per_second", images_per_second},
-                {"step_us_p50", quantile(times, 0.5) * 1e6},
-                {"peak_gflops", peak},
-                {"peak_share", images_per_second * flop / peak / 1e9},
-                {"page_faults_per_step", faults_per_step},
-                {"data_share", data_seconds / sum(times)}},
-               json);
+  print_figures({{"model", model},
+                 {"batch_size", batch_size},
+                 {"replicas", options.replicas},
+                 {"micro_batch", options.micro_batch},
+                 {"images_per_second", images_per_second},
+                 {"step_us_p50", quantile(times, 0.5) * 1e6},
+                 {"peak_gflops", peak},
+                 {"peak_share", images_per_second * flop / peak / 1e9},
+                 {"page_faults_per_step", faults_per_step},
+                 {"data_share", data_seconds / sum(times)}},
+                json);
   return 0;
 }
 
@@ -159,13 +115,13 @@ int InferBench::run() const {
     all.insert(all.end(), one.begin(), one.end());
     images_per_second += static_cast<double>(one.size() * batch_size) / sum(one);
   }
-  print_object({{"model", model},
-                {"batch_size", batch_size},
-                {"threads", threads},
-                {"latency_us_p50", quantile(all, 0.5) * 1e6},
-                {"latency_us_p99", quantile(all, 0.99) * 1e6},
-                {"images_per_second", images_per_second}},
-               json);
+  print_figures({{"model", model},
+                 {"batch_size", batch_size},
+                 {"threads", threads},
+                 {"latency_us_p50", quantile(all, 0.5) * 1e6},
+                 {"latency_us_p99", quantile(all, 0.99) * 1e6},
+                 {"images_per_second", images_per_second}},
+                json);
   return 0;
 }
 
@@ -190,7 +146,7 @@ int GemmBench::run() const {
   time_calls(seconds / 4, 5, product);
   const std::vector<double> times = time_calls(seconds, 10, product);
   const double flop = 2.0 * static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(inner);
-  print_object({{"gflops", flop / quantile(times, 0.5) / 1e9}, {"peak_gflops", measure_fma_gflops(1)}}, json);
+  print_figures({{"gflops", flop / quantile(times, 0.5) / 1e9}, {"peak_gflops", measure_fma_gflops(1)}}, json);
   return 0;
 }
 

@@ -5,6 +5,7 @@ namespace lockring::app {
 // Each is defined in the file of its first word or words.
 Action bench_gemm(CLI::App& app);
 Action bench_infer(CLI::App& app);
+Action bench_loader(CLI::App& app);
 Action bench_train(CLI::App& app);
 Action data_cache_clear(CLI::App& app);
 Action data_cache_ls(CLI::App& app);
@@ -32,6 +33,7 @@ std::span<const Command> commands() {
       {"models", "the architectures there are", models},
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},
+      {"bench loader", "images a second from bytes to batches, without a model", bench_loader},
       {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
       {"doctor", "what this machine offers: processor, caches, libraries, measured peaks", doctor},
   };
