@@ -1,4 +1,4 @@
-"""Runs Lockring and other frameworks in turn on the same work, for compare_training and compare_inference.
+"""Runs Lockring and other frameworks in turn on the same work, for the compare scripts beside this file.
 
 The peers live in a Python environment of their own, made at first use in the user's cache directory and kept. Every
 round runs every contender once, in the same order and as a process of its own, so a machine whose speed drifts disturbs
@@ -120,12 +120,14 @@ def spread(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def compare(case, metric, ours, peers, rounds, left_out):
-    """One case's summary. ours and peers are commands by name; ratios are those of the first of ours to others."""
+def compare(case, metric, ours, peers, rounds, left_out, against=()):
+    """One case's summary. ours and peers are commands by name; ratios are those of the first of ours to the others of
+    ours and to the best peer, or to all in `against`.
+    """
     results = in_turn(ours | peers, rounds)
     values = {name: [metric.value(result) for result in each] for name, each in results.items()}
     first, *others = ours
-    against = others + ([metric.best(peers, values)] if peers else [])
+    against = against or others + ([metric.best(peers, values)] if peers else [])
     ratios = {name: spread([a / b for a, b in zip(values[first], values[name])]) for name in against}
     contenders = {}
     for name, each in results.items():
@@ -161,15 +163,21 @@ def main(args, mode, threads, ours, metric_of):
         sys.exit(f"failed: {error}")
 
 
+def check_program(program):
+    """Exits if it is not there. Returns how busy the machine is."""
+    if not os.access(program, os.X_OK):
+        sys.exit(f"no program {program}; first: cmake --preset release && cmake --build --preset release")
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        say(f"the machine is busy (load {load:.1f}): expect low and uneven figures")
+    return load
+
+
 def compare_all(args, mode, threads, ours, metric_of):
     unknown = [peer for peer in args.peers if peer not in PACKAGES]
     if unknown:
         sys.exit(f"unknown peer {unknown[0]}; there are {', '.join(PACKAGES)}")
-    if not os.access(args.lockring, os.X_OK):
-        sys.exit(f"no program {args.lockring}; first: cmake --preset release && cmake --build --preset release")
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        say(f"the machine is busy (load {load:.1f}): expect low and uneven figures")
+    load = check_program(args.lockring)
     python, missing = make_environment(args.peers)
     summaries = []
     for model in args.models:
