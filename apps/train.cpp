@@ -56,6 +56,10 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
       ->configurable(false);
   app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);
+  app.add_option("--trace", o.trace, "write where the time of a few steps goes, for ui.perfetto.dev, and print a table")
+      ->configurable(false)
+      ->type_name("FILE");
+  app.add_option("--trace-steps", o.trace_steps, "so many, once training has warmed up")->configurable(false);
   app.add_flag("--quiet", o.quiet, "show nothing but the result")->configurable(false);
   app.add_flag("--json", o.json, "print the result as one JSON object")->configurable(false);
 }

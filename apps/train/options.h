@@ -40,6 +40,9 @@ struct TrainOptions {
   std::int64_t shards = 0;
   std::string loader_threads = "auto";
 
+  std::string trace;  // file of a trace of a few steps; empty: none
+  std::int64_t trace_steps = 10;
+
   bool quiet = false;
   bool json = false;
   std::string command;      // as typed, for the summary

@@ -94,6 +94,9 @@ void TrainRun::prepare_directory() {
   recipe.emplace_back("replicas", fmt::format("{}", trainer_.options().replicas));
   if (options_.schedule == "constant") recipe.emplace_back("epochs", fmt::format("{}", options_.epochs));
   tracker_->start(recipe, state_.step + 1);
+  if (!options_.trace.empty())
+    tracer_.emplace(options_.trace, options_.trace_steps, trainer_,
+                    [this](const std::string& message) { warn(message); });
 }
 
 // False when a signal asked to stop in its middle.
@@ -112,10 +115,16 @@ bool TrainRun::train_epoch() {
 
 bool TrainRun::out_of_steps() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
 
+std::int64_t TrainRun::total_steps() const {
+  const std::int64_t all = options_.epochs * setup_.steps_per_epoch;
+  return options_.max_steps > 0 ? std::min(options_.max_steps, all) : all;
+}
+
 void TrainRun::take_step(std::span<const std::uint32_t> order) {
   const std::int64_t begin = state_.epoch_step * options_.batch_size;
   const auto batch = order.subspan(begin, std::min<std::int64_t>(options_.batch_size, std::ssize(order) - begin));
   const double learning_rate = schedule_.learning_rate(state_.step + 1);
+  if (tracer_) tracer_->before_step(total_steps() - state_.step);
   const auto start = std::chrono::steady_clock::now();
   const StepResult result = trainer_.step(batch, state_.epoch, state_.step, learning_rate);
   const double seconds = seconds_since(start);
@@ -128,15 +137,14 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
   state_.count += result.count;
   state_.correct += result.correct;
   last_step_ = result;
+  if (tracer_) tracer_->after_step();
   tracker_->step(state_.step, result, learning_rate, seconds);
   show_notes();
   show_progress(learning_rate);
 }
 
 void TrainRun::show_progress(double learning_rate) {
-  const std::int64_t all = options_.epochs * setup_.steps_per_epoch;
-  const std::int64_t steps = options_.max_steps > 0 ? std::min(options_.max_steps, all) : all;
-  progress_.update(static_cast<double>(state_.step) / static_cast<double>(steps), [&] {
+  progress_.update(static_cast<double>(state_.step) / static_cast<double>(total_steps()), [&] {
     return fmt::format("{}/{} loss {:.3f} acc {:.3f} lr {:.2g} {}/s wait {:.1f}%", state_.epoch + 1, options_.epochs,
                        mean(state_.loss_sum, state_.count), mean(static_cast<double>(state_.correct), state_.count),
                        learning_rate, with_thousands(static_cast<std::int64_t>(epoch_timing_.images_per_second())),
@@ -217,6 +225,7 @@ bool TrainRun::stops_early() const { return options_.early_stop > 0 && state_.st
 
 int TrainRun::finish_interrupted(int signal) {
   save_last();
+  if (const Trace* trace = finish_trace()) print_text(trace_table(*trace));
   const std::string line =
       fmt::format("stopped at step {}; go on with: lockring train --config {} --run-dir {} --resume", state_.step,
                   shell_word(directory_.config().string()), shell_word(directory_.path().string()));
@@ -247,7 +256,8 @@ int TrainRun::finish() {
                   .wall_seconds = 0,
                   .timing = run_timing_,
                   .test = evaluate(trainer_.team(), model, setup_.dataset.test, samples, setup_.transform),
-                  .bundle = directory_.best()};
+                  .bundle = directory_.best(),
+                  .trace = finish_trace()};
   check(std::isfinite(summary.test.loss), ErrorCode::diverged, "the loss on the test images is not finite");
   std::map<std::string, double> tested = best.info.metrics;
   tested["test_accuracy"] = summary.test.accuracy();
@@ -260,6 +270,12 @@ int TrainRun::finish() {
   note_state({RunState::finished, ""});
   print_text(options_.json ? json : summary_text(summary, setup_, state_));
   return 0;
+}
+
+const Trace* TrainRun::finish_trace() {
+  if (!tracer_) return nullptr;
+  tracer_->finish();
+  return tracer_->trace();
 }
 
 void TrainRun::note_state(const RunStatus& status) { directory_.write("status.json", status_json(status)); }

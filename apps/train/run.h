@@ -10,6 +10,7 @@
 #include "apps/train/run_directory.h"
 #include "apps/train/setup.h"
 #include "apps/train/state.h"
+#include "apps/train/step_tracer.h"
 #include "apps/train/tracker.h"
 #include "apps/train/trainer.h"
 #include "core/error.h"
@@ -37,6 +38,7 @@ class TrainRun {
   void prepare_directory();
   bool train_epoch();
   bool out_of_steps() const;
+  std::int64_t total_steps() const;
   void take_step(std::span<const std::uint32_t> order);
   void finish_epoch();
   std::optional<Evaluation> validate(EpochReport& report, bool whole);
@@ -44,6 +46,7 @@ class TrainRun {
   bool stops_early() const;
   int finish();
   int finish_interrupted(int signal);
+  const Trace* finish_trace();
   void finish_failed(const Error& error);
   void note_state(const RunStatus& status);
   void save_last();
@@ -62,7 +65,8 @@ class TrainRun {
   Trainer trainer_;
   nn::Schedule schedule_;
   ProgressLine progress_;
-  std::optional<Tracker> tracker_;  // once the directory is there
+  std::optional<Tracker> tracker_;    // once the directory is there
+  std::optional<StepTracer> tracer_;  // if a trace is wanted
   TrainState state_;
   std::optional<std::int64_t> saved_step_;  // of last.safetensors
   StepResult last_step_;

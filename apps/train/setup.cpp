@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostEpochs = 1'000'000'000;
 constexpr std::int64_t kMostReplicas = 1024;
+constexpr std::int64_t kMostTraceSteps = 1000;
 
 // "auto" or a count.
 std::int64_t count_or(const std::string& text, std::int64_t automatic, std::int64_t most, const char* option,
@@ -37,6 +38,8 @@ void check_ranges(const TrainOptions& options) {
   check(options.learning_rate > 0, "--lr {} is not possible; above 0", options.learning_rate);
   check(options.shards >= 0 && options.shards <= kMostReplicas, "--shards {} is not possible; from 1 to {}",
         options.shards, kMostReplicas);
+  check(options.trace_steps > 0 && options.trace_steps <= kMostTraceSteps,
+        "--trace-steps {} is not possible; from 1 to {}", options.trace_steps, kMostTraceSteps);
   check(options.early_stop >= 0, "--early-stop {} is not possible", options.early_stop);
   check(options.early_stop == 0 || options.val_fraction > 0, "--early-stop needs a --val-fraction above 0");
   check(options.label_smoothing >= 0 && static_cast<float>(options.label_smoothing) < 1,

@@ -6,6 +6,7 @@
 #include "apps/train/options.h"
 #include "apps/train/setup.h"
 #include "apps/train/state.h"
+#include "apps/train/trace.h"
 
 #include <filesystem>
 #include <string>
@@ -20,6 +21,7 @@ struct Summary {
   Timing timing;            // of its training steps
   Evaluation test;
   std::filesystem::path bundle;
+  const Trace* trace = nullptr;  // of some steps, if there is one
 };
 
 // One JSON object; measures that were not taken are null.

@@ -56,24 +56,36 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,
                          double learning_rate) {
   input_ = {batch, step, learning_rate};
+  if (trace_ != nullptr) trace_->begin_step(step + 1);
   loader_.begin_step(batch, epoch);
   team_.run(step_job_);
   if (diverged()) report_divergence();
-  return totals();
+  const StepResult result = totals();
+  if (trace_ != nullptr) trace_->end_step();
+  return result;
 }
 
 void Trainer::run_step(int replica) {
+  mark(replica, StepPart::waiting);
   const std::int64_t shards = options_.shards / options_.replicas;
   for (std::int64_t i = 0; i < shards; ++i) compute_shard(replica, replica * shards + i);
   const dist::Slice slice =
       dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, options_.replicas, replica);
-  team_.meet();
+  meet(replica);
   reduce(slice);
-  team_.meet();
+  mark(replica, StepPart::exchange);
+  meet(replica);
   if (diverged()) return;  // all replicas see the same sums
   update(slice);
-  team_.meet();
+  mark(replica, StepPart::optimizer);
+  meet(replica);
   models_[replica]->refresh(nn::Purpose::training);
+  mark(replica, StepPart::packing);
+}
+
+void Trainer::meet(int replica) {
+  team_.meet();
+  mark(replica, StepPart::waiting);
 }
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {
@@ -84,22 +96,32 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
   const data::Range range = data::shard_range(static_cast<std::int64_t>(input_.batch.size()), options_.shards, shard);
   for_each_micro_batch(range, options_.micro_batch, [&](data::Range r) { compute_micro_batch(replica, r, tail); });
   model.complete_gradients();
+  mark(replica, StepPart::backward);
 }
 
 void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   const auto start = std::chrono::steady_clock::now();
   const data::Batch batch = loader_.read(range);
   tail.data_seconds += seconds_since(start);
-  const Tensor logits = models_[replica]->forward(batch.images, context(range.begin));
+  mark(replica, StepPart::data);
+  nn::Context context = context_of(range.begin);
+  if (trace_ != nullptr) context.observer = trace_->follow_forward(replica);
+  const Tensor logits = models_[replica]->forward(batch.images, context);
+  mark(replica, StepPart::forward);
   const Tensor loss = ops::cross_entropy(logits, batch.labels, static_cast<float>(options_.label_smoothing),
                                          {batch.partner_labels, batch.weights});
   tail.loss_sum += loss.item();
   tail.correct += ops::count_correct(logits, batch.labels);
   if (!std::isfinite(loss.item()) && tail.bad.size() == 0) tail.bad = range;
-  backward(loss);
+  mark(replica, StepPart::loss);
+  if (trace_ != nullptr) {
+    trace_->backward(replica, loss);
+  } else {
+    backward(loss);
+  }
 }
 
-nn::Context Trainer::context(std::int64_t first_sample) const {
+nn::Context Trainer::context_of(std::int64_t first_sample) const {
   return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample};
 }
 
@@ -151,7 +173,7 @@ void Trainer::report_divergence() {
   const std::int64_t step = input_.step + 1;
   for (const Tail& tail : tails_) {
     if (tail.bad.size() == 0) continue;
-    const std::string layer = nn::first_bad_layer(model(), loader_.read(tail.bad).images, context(tail.bad.begin));
+    const std::string layer = nn::first_bad_layer(model(), loader_.read(tail.bad).images, context_of(tail.bad.begin));
     fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
          layer.empty() ? "loss" : layer);
   }

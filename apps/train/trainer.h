@@ -6,6 +6,7 @@
 // parameter arena. The bits depend on the recipe (seed, batch, shards, micro-batch), not on the number of replicas.
 #pragma once
 
+#include "apps/train/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -65,6 +66,8 @@ class Trainer {
   const nn::Model& averaged();
   // To be called after the parameters were written to from outside.
   void refresh();
+  // The coming steps are traced; null for none, which costs a step nothing.
+  void set_trace(Trace* trace) { trace_ = trace; }
 
   nn::Model& model() { return *models_[0]; }
   // Of the last step: the sum over its batch.
@@ -90,9 +93,13 @@ class Trainer {
   void run_step(int replica);
   void compute_shard(int replica, std::int64_t shard);
   void compute_micro_batch(int replica, data::Range range, Tail& tail);
+  void meet(int replica);
   void reduce(dist::Slice slice);
   void update(dist::Slice slice);
-  nn::Context context(std::int64_t first_sample) const;
+  nn::Context context_of(std::int64_t first_sample) const;
+  void mark(int replica, StepPart part) {
+    if (trace_ != nullptr) trace_->mark(replica, part);
+  }
   StepResult totals() const;
   bool diverged() const;
   [[noreturn]] void report_divergence();
@@ -109,6 +116,7 @@ class Trainer {
   std::vector<Tail> tails_;            // one a shard
   std::vector<double> square_blocks_;  // of the summed gradient
   StepInput input_;
+  Trace* trace_ = nullptr;
   std::function<void(int)> step_job_;
 };
 

@@ -148,6 +148,46 @@ TEST_F(TrainRunTest, StartsFromABundle) {
       << "the average begins where the parameters do";
 }
 
+TEST_F(TrainRunTest, TracesSteadySteps) {
+  const fs::path file = directory_ / "trace.json";
+  const auto steps_of = [&](const fs::path& path) {
+    std::vector<std::string> steps;
+    const nlohmann::json json = nlohmann::json::parse(read_file(path));
+    for (const nlohmann::json& event : json["traceEvents"])
+      if (event["tid"] == 0 && event.value("cat", "") == "step") steps.push_back(event["name"]);
+    return steps;
+  };
+  const CapturedRun run = train("a", {"--trace", file.string(), "--trace-steps", "2"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(steps_of(file), (std::vector<std::string>{"step 11", "step 12"}));
+  EXPECT_NE(run.out.find("where the time of a step goes (mean of 2 steps of 2 replicas)"), std::string::npos)
+      << run.out;
+  EXPECT_EQ(bytes("a", "config.toml").find("trace"), std::string::npos) << "it is no part of the recipe";
+
+  // Shorter runs warm up as long as they can, and are traced as far as they go.
+  const CapturedRun shorter =
+      train("b", {"--trace", file.string(), "--trace-steps", "2", "--max-steps", "4", "--json"});
+  EXPECT_EQ(steps_of(file), (std::vector<std::string>{"step 3", "step 4"}));
+  const nlohmann::json trace = nlohmann::json::parse(shorter.out)["trace"];
+  EXPECT_EQ(trace["steps"], 2);
+  double share = 0;
+  for (const nlohmann::json& part : trace["parts"])
+    if (!part.contains("layer")) share += part["share"].get<double>();
+  EXPECT_NEAR(share, 1, 1e-6);
+  train("c", {"--trace", file.string(), "--max-steps", "1"});
+  EXPECT_EQ(steps_of(file), (std::vector<std::string>{"step 1"}));
+  train_well("d");
+  expect_same_results("a", "d");
+}
+
+TEST_F(TrainRunTest, ATraceThatCannotBeWrittenCostsAWarning) {
+  const CapturedRun run = train("a", {"--trace", (directory_ / "none" / "t.json").string()});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "lockring: warning: cannot write " + (directory_ / "none" / "t.json").string() +
+                         ": No such file or directory; training goes on without it\n");
+  EXPECT_NE(run.out.find("where the time of a step goes"), std::string::npos);
+}
+
 TEST_F(TrainRunTest, TextFilesThatCannotBeWrittenCostAWarningEach) {
   train_well("whole");
   train_well("a", {"--max-steps", "3"});
@@ -242,6 +282,7 @@ TEST_F(TrainRunTest, WrongOptionsAreRefusedBeforeAnythingIsMade) {
   expect_refused({"--replicas", "4294967297"}, 2, "--replicas takes");
   expect_refused({"--micro-batch", "many"}, 2, "--micro-batch takes");
   expect_refused({"--shards", "3"}, 2, "--shards 3 is not a multiple of the 2 replicas");
+  expect_refused({"--trace-steps", "0"}, 2, "--trace-steps 0 is not possible; from 1 to 1000");
   expect_refused({"--shards", "1000000"}, 2, "--shards 1000000 is not possible");
 }
 
