@@ -22,7 +22,8 @@ std::filesystem::path CacheOptions::directory() const {
 }
 
 void add_data_options(CLI::App& app, DataOptions& options) {
-  app.add_option("--dataset", options.dataset, "name of the data set")->type_name("NAME");
+  app.add_option("--dataset", options.dataset, "name of the data set; NAME@DIGITS is its version of that digest")
+      ->type_name("NAME");
   app.add_option("--data-dir", options.data_dir, "where data sets are stored [$XDG_DATA_HOME/lockring/data]")
       ->type_name("DIR");
 }

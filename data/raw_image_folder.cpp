@@ -103,6 +103,7 @@ class RawImageFolder : public RawDataset {
  private:
   void list_training_images(const fs::path& folder);
   void list_test_images(const fs::path& folder);
+  Holdout held_out(double fraction, std::uint64_t seed) const;
   void choose_test_images(const SurveyOptions& options);
   void read_headers(Entries& entries, const FileProgress& progress);
 
@@ -156,7 +157,9 @@ void RawImageFolder::list_test_images(const fs::path& folder) {
   // As the labels go, which are not always in the order of these folders.
   std::ranges::stable_sort(entries_[kTest], {}, &ImageEntry::label);
   check(!entries_[kTest].empty(), ErrorCode::data,
-        "{}: expected PNG or JPEG images in a folder for each class, found none", folder.string());
+        "{}: expected PNG or JPEG images in a folder for each class, found none; without this folder, a part of the "
+        "training images is the test set",
+        folder.string());
 }
 
 std::vector<fs::path> RawImageFolder::files() const {
@@ -184,10 +187,19 @@ void RawImageFolder::survey(const SurveyOptions& options) {
   }
 }
 
+Holdout RawImageFolder::held_out(double fraction, std::uint64_t seed) const {
+  try {
+    return stratified_holdout(labels_of(entries_[kTrain]), fraction, seed);
+  } catch (const Error&) {
+    fail(ErrorCode::usage, "{} has no test set, and a test fraction of {} holds out none of its {} images",
+         folder_.string(), fraction, entries_[kTrain].size());
+  }
+}
+
 void RawImageFolder::choose_test_images(const SurveyOptions& options) {
   const double fraction = options.test_fraction.value_or(kTestFraction);
-  check(fraction > 0, "a test fraction of {} is not possible: above 0 and below 1", fraction);
-  const Holdout holdout = stratified_holdout(labels_of(entries_[kTrain]), fraction, options.seed);
+  check(fraction > 0 && fraction < 1, "a test fraction of {} is not possible: above 0 and below 1", fraction);
+  const Holdout holdout = held_out(fraction, options.seed);
   Entries train;
   for (const std::uint32_t i : holdout.train) train.push_back(std::move(entries_[kTrain][i]));
   for (const std::uint32_t i : holdout.validation) entries_[kTest].push_back(std::move(entries_[kTrain][i]));

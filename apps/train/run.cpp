@@ -68,9 +68,10 @@ int TrainRun::run() {
 
 void TrainRun::start() {
   prepare_directory();
-  const std::string data = fmt::format("{} ({} to train on, {} held out)", setup_.dataset.name,
-                                       with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
-                                       with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
+  const std::string data =
+      fmt::format("{}@{:.8} ({} to train on, {} held out)", setup_.dataset.name, setup_.dataset.digest,
+                  with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
+                  with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.options().replicas,
                   trainer_.options().replicas == 1 ? "" : "s", directory_.path().string()));

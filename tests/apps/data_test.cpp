@@ -142,6 +142,8 @@ TEST_F(DataCommandTest, MnistForFashionMnistIsLoudButNoError) {
   const nlohmann::json summary = nlohmann::json::parse(read_file(directory_ / "run/summary.json"));
   EXPECT_NE(summary["data_warning"].get<std::string>().find("files of mnist"), std::string::npos);
   EXPECT_EQ(summary["dataset"], "fashion-mnist");
+  const std::string version = "mlp on fashion-mnist@" + summary["data_digest"].get<std::string>().substr(0, 8) + " (";
+  EXPECT_NE(read_file(directory_ / "run/log.txt").find(version), std::string::npos);
   const CapturedRun evaluated = captured_run({"eval", (directory_ / "run/best.safetensors").string(), "--dataset",
                                               "fashion-mnist", "--data-dir", (directory_ / "store").string()});
   EXPECT_NE(evaluated.err.find(warning), std::string::npos) << evaluated.err;

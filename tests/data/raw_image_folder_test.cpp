@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <set>
+#include <limits>
 
 namespace lockring::data {
 namespace {
@@ -136,8 +136,10 @@ TEST_F(ImageFolderTest, TheHeldOutShareCanBeChosen) {
   EXPECT_EQ(test_images(0.5, 1).size(), 15u);
   EXPECT_EQ(test_images(0.5, 1), test_images(0.5, 1));
   EXPECT_NE(test_images(0.5, 1), test_images(0.5, 2));
-  for (const double fraction : {0.0, -0.1, 1.0, 0.001})
-    expect_error(ErrorCode::usage, "fraction", [&] { test_images(fraction, 1); });
+  for (const double fraction : {0.0, -0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
+    expect_error(ErrorCode::usage, "is not possible: above 0 and below 1", [&] { test_images(fraction, 1); });
+  expect_error(ErrorCode::usage, "has no test set, and a test fraction of 0.001 holds out none of its 30 images",
+               [&] { test_images(0.001, 1); });
   SurveyOptions options;
   options.test_fraction = 0.5;
   expect_error(ErrorCode::usage, "has a test set of its own", [&] { survey(options); });
