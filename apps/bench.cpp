@@ -106,7 +106,7 @@ int InferBench::run() const {
   team.run([&](int thread) {
     const auto forward = [&] { net.infer(x, architecture.micro_batch); };
     time_calls(seconds / 4, 10, forward);
-    team.meet();
+    team.meet(thread);
     times[thread] = time_calls(seconds, 10, forward);
   });
   std::vector<double> all;

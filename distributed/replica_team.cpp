@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -19,7 +21,10 @@ Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, in
   return {at(replica), at(replica + 1)};
 }
 
-ReplicaTeam::ReplicaTeam(int replicas) : replicas_(replicas), start_(replicas), finish_(replicas), meeting_(replicas) {
+ReplicaTeam::ReplicaTeam(int replicas) : ReplicaTeam(replicas, Meeting(std::max(replicas, 1)), 0) {}
+
+ReplicaTeam::ReplicaTeam(int replicas, Meeting meeting, int first)
+    : replicas_(replicas), start_(replicas), finish_(replicas), meeting_(std::move(meeting)), first_(first) {
   check(replicas > 0, "a team of {} replicas is not possible", replicas);
   try {
     for (int replica = 1; replica < replicas; ++replica) threads_.emplace_back([this, replica] { work(replica); });
@@ -37,14 +42,23 @@ ReplicaTeam::~ReplicaTeam() {
 }
 
 void ReplicaTeam::run(const std::function<void(int)>& job) {
-  check(failure_ == nullptr, ErrorCode::device, "a replica has failed; the others cannot go on without it");
+  check(failure_ == nullptr && !peers_failed_, ErrorCode::device,
+        "a replica has failed; the others cannot go on without it");
   job_ = &job;
   if (start_.wait()) perform(0);
-  if (finish_.wait() && failure_ != nullptr) std::rethrow_exception(failure_);
+  if (!finish_.wait()) return;
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  if (!peers_failed_) return;
+  check(!missing_.empty(), ErrorCode::device, "a replica of another process has failed");
+  fail(ErrorCode::device, "waited in vain for replica {} to come to a meeting", fmt::join(missing_, " and replica "));
 }
 
-void ReplicaTeam::meet() {
-  if (!meeting_.wait()) throw PeerFailed{};
+void ReplicaTeam::meet(int replica) {
+  if (meeting_.wait(first_ + replica)) return;
+  const std::lock_guard lock(failure_mutex_);
+  if (!peers_failed_ && meeting_.late()) missing_ = meeting_.missing(first_ + replica);
+  peers_failed_ = true;
+  throw PeerFailed{};
 }
 
 void ReplicaTeam::work(int replica) {

@@ -84,7 +84,7 @@ void Trainer::run_step(int replica) {
 }
 
 void Trainer::meet(int replica) {
-  team_.meet();
+  team_.meet(replica);
   mark(replica, StepPart::waiting);
 }
 

@@ -1,6 +1,9 @@
 #include "core/barrier.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -34,6 +37,42 @@ void expect_rounds_in_step(int threads, int rounds) {
   });
   EXPECT_EQ(wrong, 0);
   EXPECT_FALSE(barrier.aborted());
+}
+
+TEST(Barrier, KeepsProcessesInStep) {
+  struct Shared {
+    Barrier barrier{2};
+    std::atomic<int> value{0};
+  };
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* shared = new (memory) Shared;
+  const pid_t child = fork();
+  const auto take_turns = [&](int own) {
+    for (int round = 0; round < 2000; ++round) {
+      if (round % 2 == own) shared->value = round;
+      // Now and then one is late enough for the other to sleep.
+      if (round % 500 == own) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      if (!shared->barrier.wait() || shared->value != round || !shared->barrier.wait()) return false;
+    }
+    return true;
+  };
+  if (child == 0) _exit(take_turns(1) ? 0 : 1);
+  EXPECT_TRUE(take_turns(0));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  munmap(memory, sizeof(Shared));
+}
+
+TEST(Barrier, GivesUpOnThoseWhoDoNotCome) {
+  Barrier barrier(2);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(barrier.wait_for(std::chrono::milliseconds(30)));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
+  EXPECT_TRUE(barrier.aborted());
+  EXPECT_TRUE(barrier.late());
+  EXPECT_FALSE(barrier.wait()) << "who comes later must not wait";
 }
 
 TEST(Barrier, KeepsThreadsInStep) { expect_rounds_in_step(2, 5000); }

@@ -83,7 +83,7 @@ TEST(ReplicaTeam, OfOneRunsOnItsOwner) {
   team.run([&](int replica) {
     EXPECT_EQ(replica, 0);
     for (int i = 0; i < 1000; ++i) {
-      team.meet();
+      team.meet(replica);
       ++rounds;
     }
   });
@@ -140,10 +140,10 @@ void expect_ordered_writes(int replicas, int jobs, int rounds) {
     team.run([&](int replica) {
       for (int round = 0; round < rounds; ++round) {
         values[replica] += replica + 1;
-        team.meet();
+        team.meet(replica);
         for (int other = 0; other < replicas; ++other)
           wrong[replica] += values[other] != std::int64_t{other + 1} * (job * rounds + round + 1) ? 1 : 0;
-        team.meet();
+        team.meet(replica);
       }
     });
     ASSERT_EQ(values.back(), std::int64_t{replicas} * (job + 1) * rounds);  // run() orders as well
@@ -159,7 +159,7 @@ TEST(ReplicaTeam, RunAllocatesNothing) {
   ReplicaTeam team(3);
   std::vector<int> done(3, 0);
   const std::function<void(int)> job = [&](int replica) {
-    team.meet();
+    team.meet(replica);
     ++done[replica];
   };
   team.run(job);
@@ -173,9 +173,9 @@ TEST(ReplicaTeam, RunAllocatesNothing) {
 std::string failure_of(ReplicaTeam& team, int failing, std::atomic<int>& passed) {
   try {
     team.run([&](int replica) {
-      team.meet();
+      team.meet(replica);
       if (replica == failing) fail(ErrorCode::data, "replica {} has had enough", replica);
-      team.meet();
+      team.meet(replica);
       ++passed;
     });
   } catch (const Error& error) {
@@ -228,7 +228,7 @@ TEST(ReplicaTeam, AFailureInTheMiddleOfRoundsReleasesEveryone) {
     EXPECT_THROW(team.run([&](int replica) {
       for (int round = 0;; ++round) {
         if (replica == trial % 3 && round == trial / 3) throw std::runtime_error("now");
-        team.meet();
+        team.meet(replica);
       }
     }),
                  std::runtime_error);
