@@ -3,6 +3,7 @@
 namespace lockring::app {
 
 // Each is defined in the file of its first word or words.
+Action bench_allreduce(CLI::App& app);
 Action bench_gemm(CLI::App& app);
 Action bench_infer(CLI::App& app);
 Action bench_loader(CLI::App& app);
@@ -34,6 +35,7 @@ std::span<const Command> commands() {
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},
       {"bench loader", "images a second from bytes to batches, without a model", bench_loader},
+      {"bench allreduce", "how fast the replicas of a job add up vectors", bench_allreduce},
       {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
       {"doctor", "what this machine offers: processor, caches, libraries, measured peaks", doctor},
   };

@@ -1,5 +1,6 @@
 #include "apps/program.h"
 
+#include "apps/job.h"
 #include "apps/parse.h"
 #include "apps/terminal.h"
 #include "core/error.h"
@@ -61,8 +62,12 @@ int dispatch(const std::vector<std::string>& arguments) {
   fail_unknown(name);
 }
 
+// The others of a job would wait for this process; they end with it.
 int complain(const char* message, int code) {
-  std::fprintf(stderr, "lockring: %s\n", message);
+  std::fflush(stdout);
+  const std::string who = in_job() ? job().name() + ": " : "";
+  std::fprintf(stderr, "lockring: %s%s\n", who.c_str(), message);
+  if (in_job()) job().abort(code);
   return code;
 }
 
@@ -83,9 +88,9 @@ int run_program(const std::vector<std::string>& arguments) {
   try {
     const int code = dispatch(arguments);
     flush_output();
+    leave_job();
     return code;
   } catch (const Error& error) {
-    std::fflush(stdout);
     return complain(error.what(), exit_code(error.code()));
   } catch (const std::bad_alloc&) {
     return complain("out of memory", exit_code(ErrorCode::other));

@@ -10,5 +10,7 @@ find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-find_package(libxsmm QUIET)  # where the libraries were built with it
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)  # where the libraries were built with it, as below
+find_package(libxsmm QUIET)
 include(${CMAKE_CURRENT_LIST_DIR}/lockringTargets.cmake)

@@ -40,6 +40,7 @@ class Communicator {
   // Polls until `ready`, spinning first, then sleeping. `what` is for the message: "the barrier".
   void wait(const std::function<bool()>& ready, std::string_view what, const std::function<std::string()>& whom) const;
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
 
   Transport& transport() { return *transport_; }
 

@@ -1,5 +1,7 @@
 #include "distributed/schedule.h"
 
+#include "core/error.h"
+
 #include <bit>
 
 namespace lockring::dist {
@@ -90,6 +92,12 @@ std::string to_string(Algorithm algorithm) {
       return "halving-doubling";
   }
   return "";
+}
+
+Algorithm parse_algorithm(std::string_view text) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::halving_doubling})
+    if (to_string(algorithm) == text) return algorithm;
+  fail(ErrorCode::usage, "there is no all-reduce '{}'", text);
 }
 
 std::vector<Round> make_schedule(Algorithm algorithm, int size, int rank, std::int64_t elements) {

@@ -23,6 +23,8 @@ enum class Algorithm { ring, recursive_doubling, halving_doubling };
 
 // "ring", "recursive-doubling", "halving-doubling".
 std::string to_string(Algorithm algorithm);
+// Throws Error{usage} on another word.
+Algorithm parse_algorithm(std::string_view text);
 
 // Elements [begin, end) of the vector.
 struct Part {

@@ -8,8 +8,10 @@
 namespace lockring::dist {
 namespace {
 
-// Reserves the memory at once: running out later would end the process with a bus error.
+// Reserves the memory at once: running out later would end the process with a bus error. More than the machine has
+// would have the system end processes before it says no.
 int make_file(std::int64_t bytes) {
+  if (bytes / sysconf(_SC_PAGESIZE) >= sysconf(_SC_PHYS_PAGES)) return -1;
   const int file = memfd_create("lockring", MFD_CLOEXEC);
   if (file >= 0 && (ftruncate(file, bytes) != 0 || posix_fallocate(file, 0, bytes) != 0)) {
     close(file);

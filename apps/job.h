@@ -1,0 +1,15 @@
+// The job that this process is a part of: all ranks that mpirun started, or this process alone.
+#pragma once
+
+#include "distributed/world.h"
+
+namespace lockring::app {
+
+// Joins the job when a command first asks; until then a process is on its own. For the main thread.
+dist::World& job();
+// Whether this process has joined a job of several, in which an error must end the others too.
+bool in_job();
+// Takes leave of the others, once all have come this far. No-op for a process that has not joined.
+void leave_job();
+
+}  // namespace lockring::app

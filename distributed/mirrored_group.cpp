@@ -1,0 +1,30 @@
+#include "distributed/mirrored_group.h"
+
+#include "core/error.h"
+
+namespace lockring::dist {
+
+MirroredGroup::MirroredGroup(World& world, int replicas) : world_(world) {
+  check(replicas > 0, "a group of {} replicas is not possible", replicas);
+  Communicator& node = world.node();
+  const std::vector<std::string> counts = node.all_gather(std::to_string(replicas));
+  for (int rank = 0; rank < node.size(); ++rank) {
+    if (rank == node.rank()) first_ = size_;
+    size_ += std::stoi(counts[rank]);
+  }
+  std::shared_ptr<std::byte> memory = allocate(Meeting::bytes(size_));
+  if (node.rank() == 0) Meeting::create(memory.get(), size_);
+  node.barrier();
+  Meeting meeting(std::move(memory), size_);
+  meeting.set_timeout(node.timeout());
+  team_ = std::make_unique<ReplicaTeam>(replicas, std::move(meeting), first_);
+}
+
+std::shared_ptr<std::byte> MirroredGroup::allocate(std::int64_t bytes) {
+  std::shared_ptr<std::byte> memory = world_.share(bytes);
+  check(memory != nullptr, ErrorCode::device, "the {} ranks of {} cannot share {} bytes of memory",
+        world_.node().size(), world_.host(world_.rank()), bytes);
+  return memory;
+}
+
+}  // namespace lockring::dist
