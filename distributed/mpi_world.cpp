@@ -1,14 +1,89 @@
+// The ranks that mpirun started, and messages between them through MPI.
 #include "core/error.h"
-#include "distributed/mpi_transport.h"
 #include "distributed/self_world.h"
 #include "distributed/world.h"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdlib>
 
 namespace lockring::dist {
 namespace {
+
+// Throws Error{device} with MPI's own words unless `code` is success.
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  fail(ErrorCode::device, "{}: {}", call, std::string_view(text.data(), length));
+}
+
+// Takes a communicator over, whose errors it has returned to it.
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(MPI_Comm communicator);
+  ~MpiTransport() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Ticket send(int to, int channel, const void* memory, std::int64_t bytes) override;
+  Ticket receive(int from, int channel, void* memory, std::int64_t bytes) override;
+  bool done(Ticket ticket) override;
+
+ private:
+  Ticket take();
+
+  MPI_Comm communicator_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::vector<MPI_Request> requests_;  // [ticket]
+  std::vector<Ticket> free_;
+};
+
+MpiTransport::MpiTransport(MPI_Comm communicator) : communicator_(communicator) {
+  check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
+}
+
+MpiTransport::~MpiTransport() { MPI_Comm_free(&communicator_); }
+
+Ticket MpiTransport::take() {
+  if (free_.empty()) {
+    free_.push_back(static_cast<Ticket>(requests_.size()));
+    requests_.push_back(MPI_REQUEST_NULL);
+  }
+  const Ticket ticket = free_.back();
+  free_.pop_back();
+  return ticket;
+}
+
+Ticket MpiTransport::send(int to, int channel, const void* memory, std::int64_t bytes) {
+  assert(bytes <= kMostBytes);
+  const Ticket ticket = take();
+  check_mpi(MPI_Isend(memory, static_cast<int>(bytes), MPI_BYTE, to, channel, communicator_, &requests_[ticket]),
+            "MPI_Isend");
+  return ticket;
+}
+
+Ticket MpiTransport::receive(int from, int channel, void* memory, std::int64_t bytes) {
+  assert(bytes <= kMostBytes);
+  const Ticket ticket = take();
+  check_mpi(MPI_Irecv(memory, static_cast<int>(bytes), MPI_BYTE, from, channel, communicator_, &requests_[ticket]),
+            "MPI_Irecv");
+  return ticket;
+}
+
+bool MpiTransport::done(Ticket ticket) {
+  int finished = 0;
+  check_mpi(MPI_Test(&requests_[ticket], &finished, MPI_STATUS_IGNORE), "MPI_Test");
+  if (finished != 0) free_.push_back(ticket);
+  return finished != 0;
+}
 
 // What mpirun, and srun with PMI, leave in the environment of those they start.
 bool started_by_mpi() {
