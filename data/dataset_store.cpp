@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace lockring::data {
 namespace {
@@ -147,7 +148,8 @@ DatasetInfo dataset_info(const fs::path& data_dir, std::string_view name) {
       // Listed all the same: it takes up room.
     }
   }
-  std::ranges::stable_sort(info.versions, {}, [](const StoredVersion& one) { return one.manifest.ingested_utc; });
+  std::ranges::sort(info.versions, {},
+                    [](const StoredVersion& one) { return std::pair(one.manifest.ingested_utc, one.name); });
   return info;
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <utility>
 
 namespace lockring::data {
@@ -146,16 +147,14 @@ void RawImageFolder::list_training_images(const fs::path& folder) {
 }
 
 void RawImageFolder::list_test_images(const fs::path& folder) {
+  std::map<std::string, std::vector<fs::path>> images;
   for (const std::string& name : class_folders(folder)) {
-    const std::vector<fs::path> images = list_images(folder / name, ignored_);
-    const auto found = std::ranges::find(classes_, name);
-    check(found != classes_.end() || images.empty(), ErrorCode::data,
+    images[name] = list_images(folder / name, ignored_);
+    check(std::ranges::count(classes_, name) > 0 || images[name].empty(), ErrorCode::data,
           "{}: a class of {} test images that has no training images: expected one of {}{}", (folder / name).string(),
-          images.size(), joined(classes_), did_you_mean(name, classes_));
-    append(entries_[kTest], images, static_cast<std::size_t>(found - classes_.begin()));
+          images[name].size(), joined(classes_), did_you_mean(name, classes_));
   }
-  // As the labels go, which are not always in the order of these folders.
-  std::ranges::stable_sort(entries_[kTest], {}, &ImageEntry::label);
+  for (std::size_t label = 0; label < classes_.size(); ++label) append(entries_[kTest], images[classes_[label]], label);
   check(!entries_[kTest].empty(), ErrorCode::data,
         "{}: expected PNG or JPEG images in a folder for each class, found none; without this folder, a part of the "
         "training images is the test set",
