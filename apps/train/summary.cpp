@@ -56,12 +56,12 @@ std::string summary_json(const Summary& summary, const TrainOptions& options, co
 
 std::string summary_text(const Summary& summary, const Setup& setup, const TrainState& state) {
   const std::string best = state.best_epoch > 0 ? fmt::format(", best epoch {}", state.best_epoch) : "";
-  return fmt::format("test accuracy {:.4f}, loss {:.4f}{}\n\n{}\n{}{} images/s, {} in all\nbundle: {}\n",
-                     summary.test.accuracy(), summary.test.loss, best,
-                     confusion_table(summary.test, setup.dataset.classes),
-                     summary.trace != nullptr ? trace_table(*summary.trace) + "\n" : "",
-                     with_thousands(static_cast<std::int64_t>(summary.timing.images_per_second())),
-                     duration_text(summary.wall_seconds), summary.bundle.string());
+  return fmt::format(
+      "test accuracy {:.4f}, loss {:.4f}{}\n\n{}\n{}{} images/s, data wait {:.1f} %, {} in all\nbundle: {}\n",
+      summary.test.accuracy(), summary.test.loss, best, confusion_table(summary.test, setup.dataset.classes),
+      summary.trace != nullptr ? trace_table(*summary.trace) + "\n" : "",
+      with_thousands(static_cast<std::int64_t>(summary.timing.images_per_second())),
+      100 * summary.timing.data_wait_fraction(), duration_text(summary.wall_seconds), summary.bundle.string());
 }
 
 }  // namespace lockring::app

@@ -165,7 +165,13 @@ TEST_P(TrainerModelTest, ASteadyStepAllocatesNothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer keeps no freed memory, or touches memory of its own";
 #endif
-  Trainer trainer(options(2, 0), split_, transform_);
+  TrainerOptions options = this->options(2, 0);
+  options.loader_threads = GetParam() == std::string("lenet") ? 2 : 0;
+  Trainer trainer(options, split_, transform_);
+  std::vector<std::uint32_t> order;
+  for (std::int64_t step = 0; step < 16; ++step)
+    order.insert(order.end(), batch(64, step).begin(), batch(64, step).end());
+  trainer.expect(order, 64, 0);
   std::int64_t step = 0;
   for (; step < 8; ++step) trainer.step(batch(64, step), 0, step, 1e-3);
   const std::int64_t blocks = allocator_stats().system_allocations;
@@ -180,6 +186,26 @@ TEST_P(TrainerModelTest, ASteadyStepAllocatesNothing) {
   EXPECT_EQ(allocations.count(), 0);
   EXPECT_EQ(allocator_stats().system_allocations, blocks);
   EXPECT_EQ(fewest_faults, 0);
+}
+
+TEST_P(TrainerModelTest, ThreadsThatLoadChangeNoBit) {
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  for (const int threads : {0, 1, 3}) {
+    TrainerOptions options = this->options(2);
+    options.loader_threads = threads;
+    trainers.push_back(std::make_unique<Trainer>(options, split_, transform_));
+    std::int64_t step = 0;
+    for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+      const std::vector<std::uint32_t> order = data::epoch_order(data::all_samples(150), 7, epoch);
+      trainers.back()->expect(order, 64, epoch);
+      for (std::size_t begin = 0; begin < order.size(); begin += 64)
+        trainers.back()->step(std::span(order).subspan(begin, std::min<std::size_t>(64, order.size() - begin)), epoch,
+                              step++, 1e-3);
+    }
+    EXPECT_TRUE(std::ranges::equal(trainers.back()->model().parameters().buffer().values(),
+                                   trainers.front()->model().parameters().buffer().values()))
+        << threads << " threads";
+  }
 }
 
 TEST_P(TrainerModelTest, LearnsWhatThereIsToLearn) {
