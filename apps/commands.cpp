@@ -18,6 +18,10 @@ Action doctor(CLI::App& app);
 Action eval(CLI::App& app);
 Action models(CLI::App& app);
 Action predict(CLI::App& app);
+Action runs_compare(CLI::App& app);
+Action runs_ls(CLI::App& app);
+Action runs_rm(CLI::App& app);
+Action runs_show(CLI::App& app);
 Action train(CLI::App& app);
 
 std::span<const Command> commands() {
@@ -29,6 +33,10 @@ std::span<const Command> commands() {
       {"data cache clear", "remove what is kept", data_cache_clear},
       {"data cache why", "whether prepared images are there, and if not, why", data_cache_why},
       {"train", "train a model on replicas in lockstep", train},
+      {"runs ls", "the runs there are, and how they stand", runs_ls},
+      {"runs show", "one run: configuration, epochs, curves, files", runs_show},
+      {"runs compare", "what differs between runs, and what they came to", runs_compare},
+      {"runs rm", "remove runs", runs_rm},
       {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
       {"predict", "what a trained model takes images for", predict},
       {"models", "the architectures there are", models},

@@ -14,10 +14,6 @@ constexpr std::chrono::milliseconds kRedrawInterval{100};
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
-}
-
 std::string cut_to(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   for (std::size_t column = 0; end < text.size(); ++end) {
@@ -76,8 +72,8 @@ void ProgressLine::draw(double fraction, const std::string& text) {
   // The last column stays free: some terminals wrap when it is written.
   const int width = terminal_width(stream_) - 1;
   const ProgressStyle plain{.mode = style_.mode, .utf8 = style_.utf8, .color = false};
-  const std::size_t columns = columns_of(progress_bar(fraction, full, plain, width));
-  const std::size_t rest = drawn_columns_ > columns ? drawn_columns_ - columns : 0;
+  const std::int64_t columns = columns_of(progress_bar(fraction, full, plain, width));
+  const std::int64_t rest = std::max<std::int64_t>(drawn_columns_ - columns, 0);
   const std::string line = "\r" + progress_bar(fraction, full, style_, width) + std::string(rest, ' ');
   std::fwrite(line.data(), 1, line.size(), stream_);
   std::fflush(stream_);

@@ -53,7 +53,7 @@ class ProgressLine {
   ProgressStyle style_;
   std::FILE* stream_;
   Clock::time_point drawn_at_{};
-  std::size_t drawn_columns_ = 0;  // 0: no bar is showing
+  std::int64_t drawn_columns_ = 0;  // 0: no bar is showing
   // Where the speed is measured from: the first update, which after a resume is not at 0.
   double first_fraction_ = -1;
   Clock::time_point first_at_{};

@@ -11,11 +11,6 @@ constexpr std::int64_t kWidestName = 16;
 
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
 
-// Characters, of which each is taken for one column.
-std::int64_t columns_of(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-
 // Columns for the names of classes at the start of lines.
 std::int64_t name_columns(std::span<const std::string> names, std::string_view heading) {
   std::int64_t columns = columns_of(heading);

@@ -43,6 +43,10 @@ bool shows_utf8() {
 
 bool shows_color(std::FILE* stream) { return is_terminal(stream) && !is_dumb() && variable("NO_COLOR").empty(); }
 
+std::int64_t columns_of(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);
   const int first = number < 0 ? 1 : 0;

@@ -27,6 +27,9 @@ bool shows_utf8();
 // Whether to colour what goes to the stream: a terminal, not a dumb one, and NO_COLOR (no-color.org) is not set.
 bool shows_color(std::FILE* stream);
 
+// Columns that UTF-8 text takes: one a character.
+std::int64_t columns_of(std::string_view text);
+
 // "1,234,567"
 std::string with_thousands(std::int64_t number);
 // "850 ms", "12.3 s", "4 min 07 s", "2 h 05 min"

@@ -20,6 +20,11 @@ TEST(Terminal, Thousands) {
   EXPECT_EQ(with_thousands(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
+TEST(Terminal, Columns) {
+  EXPECT_EQ(columns_of(""), 0);
+  EXPECT_EQ(columns_of("größe ▁"), 7);
+}
+
 TEST(Terminal, Durations) {
   EXPECT_EQ(duration_text(0), "0 ms");
   EXPECT_EQ(duration_text(0.9994), "999 ms");
