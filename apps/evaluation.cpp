@@ -32,6 +32,17 @@ struct Chunks {
     if (chunk == 0) classes = logits.size(1);
   }
 
+  // What a rank has not computed is zero there, so sums are exact.
+  void complete(dist::Communicator& all) {
+    std::vector<double> values(losses);
+    values.insert(values.end(), predictions.begin(), predictions.end());
+    values.push_back(static_cast<double>(classes));
+    all.all_reduce(std::span<double>(values));
+    std::copy_n(values.begin(), losses.size(), losses.begin());
+    std::copy_n(values.begin() + std::ssize(losses), predictions.size(), predictions.begin());
+    classes = static_cast<std::int64_t>(values.back());
+  }
+
   std::pair<Tensor, Tensor> read(std::span<const std::uint32_t> which) const {
     const std::int64_t bytes = split.images->image_bytes();
     Tensor images = Tensor::empty(split.images->shape().with_leading(std::ssize(which)), DType::u8);
@@ -77,16 +88,18 @@ Tensor logits_of(const nn::Model& model, const data::Transform& transform, const
   return mean;
 }
 
-Evaluation evaluate(dist::ReplicaTeam& team, const nn::Model& model, const data::Split& split,
+Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform) {
   const auto count_of = static_cast<std::int64_t>(samples.size());
   const std::int64_t chunk_count = (count_of + kChunk - 1) / kChunk;
   Chunks chunks{model, split, samples, transform, {}, {}};
   chunks.losses.resize(chunk_count);
   chunks.predictions.resize(samples.size());
-  team.run([&](int replica) {
-    for (std::int64_t chunk = replica; chunk < chunk_count; chunk += team.size()) chunks.evaluate(chunk);
+  workers.team.run([&](int replica) {
+    for (std::int64_t chunk = workers.first + replica; chunk < chunk_count; chunk += workers.total)
+      chunks.evaluate(chunk);
   });
+  if (workers.all != nullptr && workers.all->size() > 1) chunks.complete(*workers.all);
   Evaluation result;
   result.count = count_of;
   result.classes = chunks.classes;

@@ -3,6 +3,7 @@
 
 #include "data/dataset.h"
 #include "data/transform.h"
+#include "distributed/communicator.h"
 #include "distributed/replica_team.h"
 #include "nn/model.h"
 
@@ -27,8 +28,20 @@ struct Evaluation {
 // over the transform's views. Any thread.
 Tensor logits_of(const nn::Model& model, const data::Transform& transform, const Tensor& images);
 
-// `samples` are positions in `split`. The threads of the team share the model; it is not changed.
-Evaluation evaluate(dist::ReplicaTeam& team, const nn::Model& model, const data::Split& split,
+// Who evaluates: the threads of this process, alone or with those of other ranks that evaluate the same.
+struct Workers {
+  Workers(dist::ReplicaTeam& alone) : team(alone), total(alone.size()) {}  // NOLINT: a team is its own workers
+  Workers(dist::ReplicaTeam& members, int first_one, int in_all, dist::Communicator* ranks)
+      : team(members), first(first_one), total(in_all), all(ranks) {}
+
+  dist::ReplicaTeam& team;
+  int first = 0;  // of this process's, among all
+  int total = 1;
+  dist::Communicator* all = nullptr;  // null: there are no others
+};
+
+// `samples` are positions in `split`. The workers share the model; it is not changed. Every rank gets the same result.
+Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform);
 
 }  // namespace lockring::app

@@ -6,8 +6,27 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 namespace lockring::dist {
+
+// An array that all replicas of a machine see.
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  Shared(std::shared_ptr<std::byte> memory, std::int64_t count) : memory_(std::move(memory)), count_(count) {}
+
+  T* begin() const { return reinterpret_cast<T*>(memory_.get()); }
+  T* end() const { return begin() + count_; }
+  T& operator[](std::int64_t i) const { return begin()[i]; }
+  std::int64_t size() const { return count_; }
+  std::span<T> span() const { return {begin(), end()}; }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::int64_t count_ = 0;
+};
 
 class MirroredGroup {
  public:
@@ -21,14 +40,25 @@ class MirroredGroup {
   int size() const { return size_; }
   // The place of this process's first one among them.
   int first() const { return first_; }
+  // Of all replicas of the job, and the place of this machine's first one among them: those of a machine are
+  // neighbours.
+  int job_size() const { return job_size_; }
+  int job_first() const { return job_first_; }
 
-  // Zeroed memory that all replicas of the machine see. All ranks call it at the same time.
+  // Zeroed memory that all replicas of the machine see, on a cache line of its own. All ranks call it at the same time.
   std::shared_ptr<std::byte> allocate(std::int64_t bytes);
+  // The same as an array of numbers, or of structs of numbers.
+  template <class T>
+  Shared<T> share(std::int64_t count) {
+    return {allocate(count * static_cast<std::int64_t>(sizeof(T))), count};
+  }
 
  private:
   World& world_;
   int size_ = 0;
   int first_ = 0;
+  int job_size_ = 0;
+  int job_first_ = 0;
   std::unique_ptr<ReplicaTeam> team_;
 };
 

@@ -1,6 +1,5 @@
 // The ranks that mpirun started, and messages between them through MPI.
 #include "core/error.h"
-#include "distributed/self_world.h"
 #include "distributed/world.h"
 
 #include <mpi.h>
@@ -147,7 +146,7 @@ class MpiWorld final : public World {
 }  // namespace
 
 std::unique_ptr<World> open_world() {
-  if (!started_by_mpi()) return std::make_unique<SelfWorld>();
+  if (!started_by_mpi()) return alone();
   return std::make_unique<MpiWorld>();
 }
 

@@ -1,10 +1,12 @@
 #include "distributed/world.h"
 
+#include "distributed/self_world.h"
 #include "distributed/shared_memory.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 namespace lockring::dist {
@@ -17,11 +19,18 @@ void World::set_groups(std::unique_ptr<Communicator> all, std::unique_ptr<Commun
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   hosts_ = all_->all_gather(host.data());
-  // The first rank of each machine tells how many there are.
-  const std::vector<std::string> sizes =
-      all_->all_gather(node_->rank() == 0 ? std::to_string(node_->size()) : std::string());
-  for (const std::string& text : sizes)
-    if (!text.empty()) node_sizes_.push_back(std::stoi(text));
+  // A machine is known by its first rank.
+  const std::string first = node_->all_gather(std::to_string(all_->rank()))[0];
+  std::vector<std::string> machines;
+  for (const std::string& machine : all_->all_gather(first)) {
+    const auto found = std::ranges::find(machines, machine) - machines.begin();
+    if (found == std::ssize(machines)) {
+      machines.push_back(machine);
+      node_sizes_.push_back(0);
+    }
+    ++node_sizes_[found];
+  }
+  node_index_ = static_cast<int>(std::ranges::find(machines, first) - machines.begin());
 }
 
 void World::leave_groups() {
@@ -33,6 +42,8 @@ void World::leave_groups() {
 std::string World::name() const {
   return all_->size() == 1 ? "" : fmt::format("rank {} on {}", all_->rank(), hosts_[all_->rank()]);
 }
+
+std::unique_ptr<World> alone() { return std::make_unique<SelfWorld>(); }
 
 std::shared_ptr<std::byte> World::share(std::int64_t bytes) { return share_memory(node(), bytes); }
 

@@ -25,7 +25,8 @@ class World {
   int rank() const { return all_->rank(); }
   int size() const { return all_->size(); }
   int nodes() const { return static_cast<int>(node_sizes_.size()); }
-  // Ranks on each machine, in the order of their first ranks.
+  // Machines are numbered in the order of their first ranks.
+  int node_index() const { return node_index_; }
   const std::vector<int>& node_sizes() const { return node_sizes_; }
   // The name of a rank's machine.
   const std::string& host(int rank) const { return hosts_[rank]; }
@@ -53,9 +54,13 @@ class World {
   std::unique_ptr<Communicator> all_;
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<Communicator> across_;
+  int node_index_ = 0;
   std::vector<int> node_sizes_;
   std::vector<std::string> hosts_;
 };
+
+// A world of this process alone.
+std::unique_ptr<World> alone();
 
 // The world that mpirun started, or one of this process alone. Throws Error{device} if MPI cannot be had.
 std::unique_ptr<World> open_world();

@@ -7,7 +7,7 @@
 
 namespace lockring::nn {
 
-ArenaLayout::ArenaLayout(Module& root) {
+ArenaLayout::ArenaLayout(Module& root, ArenaMemory memory) : memory_(std::move(memory)) {
   constexpr std::int64_t kAlignment = 64 / sizeof(float);
   root.for_each_parameter([&](const std::string& path, const Parameter& parameter) {
     check(find(path) == nullptr, "two parameters are named '{}'", path);
@@ -35,8 +35,9 @@ std::string ArenaLayout::plan() const {
   return text;
 }
 
-Arena::Arena(std::shared_ptr<const ArenaLayout> layout)
-    : layout_(std::move(layout)), buffer_(Tensor::zeros({layout_->elements()})) {}
+Tensor ArenaLayout::make_buffer() const { return memory_ ? memory_(elements_) : Tensor::zeros({elements_}); }
+
+Arena::Arena(std::shared_ptr<const ArenaLayout> layout) : layout_(std::move(layout)), buffer_(layout_->make_buffer()) {}
 
 Tensor Arena::view(const Segment& segment) const {
   return buffer_.slice(segment.offset, segment.end()).view(segment.shape);

@@ -8,6 +8,7 @@
 #include "nn/parameter.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,10 +26,14 @@ struct Segment {
   std::int64_t end() const { return offset + shape.elements(); }
 };
 
+// Makes the buffer of an arena: zeros, float32 [elements].
+using ArenaMemory = std::function<Tensor(std::int64_t elements)>;
+
 class ArenaLayout {
  public:
-  // The parameters of `root` in their order. Throws Error{usage} on a name that occurs twice.
-  explicit ArenaLayout(Module& root);
+  // The parameters of `root` in their order. Arenas of this layout lie in `memory`, by default in memory of the
+  // process. Throws Error{usage} on a name that occurs twice.
+  explicit ArenaLayout(Module& root, ArenaMemory memory = {});
 
   const std::vector<Segment>& segments() const { return segments_; }
   // Elements of the whole buffer, padding included.
@@ -39,8 +44,10 @@ class ArenaLayout {
   const Segment* find(const std::string& name) const;
   // Names, shapes, kinds and order as text: replicas agree on its digest before they exchange anything.
   std::string plan() const;
+  Tensor make_buffer() const;
 
  private:
+  ArenaMemory memory_;
   std::vector<Segment> segments_;
   std::int64_t elements_ = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace lockring::nn {
 
-Model::Model(std::unique_ptr<Module> root, std::uint64_t seed)
-    : root_(std::move(root)), parameters_(std::make_shared<const ArenaLayout>(*root_)) {
+Model::Model(std::unique_ptr<Module> root, std::uint64_t seed, ArenaMemory memory)
+    : root_(std::move(root)), parameters_(std::make_shared<const ArenaLayout>(*root_, std::move(memory))) {
   bind_values();
   for (std::size_t i = 0; i < in_order_.size(); ++i) {
     Rng rng(seed, RngStream::init, i);

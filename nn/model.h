@@ -14,8 +14,8 @@ namespace lockring::nn {
 
 class Model {
  public:
-  // New parameters, initialised from `seed`; parameter i draws from a stream of its own.
-  Model(std::unique_ptr<Module> root, std::uint64_t seed);
+  // New parameters in `memory` (arena.h), initialised from `seed`; parameter i draws from a stream of its own.
+  Model(std::unique_ptr<Module> root, std::uint64_t seed, ArenaMemory memory = {});
   // On parameters that exist (another replica's). Throws Error{usage} if their layout is not this module's.
   Model(std::unique_ptr<Module> root, Arena parameters);
 

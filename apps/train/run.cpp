@@ -181,7 +181,7 @@ std::optional<Evaluation> TrainRun::validate(EpochReport& report, bool whole) {
   if (setup_.holdout.validation.empty()) return std::nullopt;
   const nn::Model& model = trainer_.averaged();
   Evaluation validation =
-      evaluate(trainer_.team(), model, setup_.dataset.train, setup_.holdout.validation, setup_.transform);
+      evaluate(trainer_.workers(), model, setup_.dataset.train, setup_.holdout.validation, setup_.transform);
   report.validated = true;
   report.val_loss = validation.loss;
   report.val_accuracy = validation.accuracy();
@@ -256,7 +256,7 @@ int TrainRun::finish() {
                   .epochs = state_.epoch,
                   .wall_seconds = 0,
                   .timing = run_timing_,
-                  .test = evaluate(trainer_.team(), model, setup_.dataset.test, samples, setup_.transform),
+                  .test = evaluate(trainer_.workers(), model, setup_.dataset.test, samples, setup_.transform),
                   .bundle = directory_.best(),
                   .trace = finish_trace()};
   check(std::isfinite(summary.test.loss), ErrorCode::diverged, "the loss on the test images is not finite");

@@ -31,52 +31,85 @@ void for_each_micro_batch(data::Range shard, std::int64_t micro_batch, F f) {
 
 Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform)
     : options_(std::move(options)),
-      loader_(train, transform, {.seed = options_.seed, .threads = options_.loader_threads}),
-      team_(options_.replicas) {
-  if (options_.shards == 0) options_.shards = options_.replicas;
-  check(options_.shards > 0 && options_.shards % options_.replicas == 0,
-        "--shards {} is not a multiple of the {} replicas", options_.shards, options_.replicas);
+      train_(train),
+      transform_(transform),
+      own_world_(options_.world == nullptr ? dist::alone() : nullptr),
+      world_(options_.world == nullptr ? *own_world_ : *options_.world),
+      group_(world_, options_.replicas) {
+  if (options_.shards == 0) options_.shards = group_.job_size();
+  check(options_.shards > 0 && options_.shards % group_.job_size() == 0,
+        "--shards {} is not a multiple of the {} replicas", options_.shards, group_.job_size());
   check(options_.micro_batch >= 0, "--micro-batch {} is not possible", options_.micro_batch);
   check(options_.clip_norm >= 0, "--clip-norm {} is not possible", options_.clip_norm);
-  models_.push_back(std::make_unique<nn::Model>(options_.build(), options_.seed));
-  while (static_cast<int>(models_.size()) < options_.replicas)
-    models_.push_back(std::make_unique<nn::Model>(options_.build(), model().parameters()));
-  optimizer_ = nn::make_optimizer(options_.optimizer, model().parameters());
-  for (std::int64_t shard = 0; shard < options_.shards; ++shard) {
-    gradients_.emplace_back(model().parameters().shared_layout());
-    gradient_starts_.push_back(gradients_.back().buffer().data());
-  }
-  tails_.resize(options_.shards);
+  per_replica_ = options_.shards / group_.job_size();
+  const std::int64_t first = first_shard(0);
+  loader_.emplace(train, transform,
+                  data::LoaderOptions{.seed = options_.seed,
+                                      .threads = options_.loader_threads,
+                                      .shards = options_.shards,
+                                      .own = {first, first + options_.replicas * per_replica_}});
+  make_models();
+  tails_ = group_.share<Tail>(options_.shards);
   const std::int64_t elements = model().layout().elements();
-  square_blocks_.resize((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
+  square_blocks_ = group_.share<double>((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
   step_job_ = [this](int replica) { run_step(replica); };
   refresh();
 }
 
+// Every rank of a machine writes the same first values to the same memory.
+void Trainer::make_models() {
+  nn::ArenaMemory memory;
+  if (world_.node().size() > 1)
+    memory = [this](std::int64_t elements) {
+      const std::shared_ptr<std::byte> bytes = group_.allocate(elements * 4);
+      return Tensor::view_of(Storage::wrap(bytes.get(), elements * 4, bytes), 0, {elements});
+    };
+  models_.push_back(std::make_unique<nn::Model>(options_.build(), options_.seed, memory));
+  while (static_cast<int>(models_.size()) < options_.replicas)
+    models_.push_back(std::make_unique<nn::Model>(options_.build(), model().parameters()));
+  optimizer_ = nn::make_optimizer(options_.optimizer, model().parameters());
+  for (std::int64_t shard = 0; shard < group_.size() * per_replica_; ++shard) {
+    gradients_.emplace_back(model().parameters().shared_layout());
+    gradient_starts_.push_back(gradients_.back().buffer().data());
+  }
+  world_.all().barrier();
+}
+
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,
                          double learning_rate) {
-  input_ = {batch, step, learning_rate};
+  input_ = {batch, epoch, step, learning_rate};
   if (trace_ != nullptr) trace_->begin_step(step + 1);
-  loader_.begin_step(batch, epoch);
-  team_.run(step_job_);
-  if (diverged()) report_divergence();
-  const StepResult result = totals();
+  loader_->begin_step(batch, epoch);
+  group_.team().run(step_job_);
+  if (diverged(result_)) report_divergence();
   if (trace_ != nullptr) trace_->end_step();
-  return result;
+  return result_;
+}
+
+std::int64_t Trainer::first_shard(int replica) const {
+  return (group_.job_first() + group_.first() + replica) * per_replica_;
 }
 
 void Trainer::run_step(int replica) {
   mark(replica, StepPart::waiting);
-  const std::int64_t shards = options_.shards / options_.replicas;
-  for (std::int64_t i = 0; i < shards; ++i) compute_shard(replica, replica * shards + i);
+  for (std::int64_t i = 0; i < per_replica_; ++i) compute_shard(replica, first_shard(replica) + i);
   const dist::Slice slice =
-      dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, options_.replicas, replica);
+      dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, group_.size(), group_.first() + replica);
   meet(replica);
-  reduce(slice);
+  if (gradients_.size() > 1)
+    kTreeSum.on()(gradient_starts_.data(), static_cast<int>(gradients_.size()), slice.begin, slice.end, sums());
+  if (world_.nodes() > 1) {
+    meet(replica);
+    if (replica == 0) exchange();
+    meet(replica);
+  }
+  nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());
   mark(replica, StepPart::exchange);
   meet(replica);
-  if (diverged()) return;  // all replicas see the same sums
-  update(slice);
+  const StepResult result = totals();  // now, since those who have met again go on to the next step
+  if (replica == 0) result_ = result;
+  if (diverged(result)) return;  // all replicas see the same sums
+  update(slice, result);
   mark(replica, StepPart::optimizer);
   meet(replica);
   models_[replica]->refresh(nn::Purpose::training);
@@ -84,15 +117,35 @@ void Trainer::run_step(int replica) {
 }
 
 void Trainer::meet(int replica) {
-  team_.meet(replica);
+  group_.team().meet(replica);
   mark(replica, StepPart::waiting);
+}
+
+// The first ranks of a machine, as many as the smallest machine has, each add up a part with their fellows elsewhere.
+void Trainer::exchange() {
+  const int lanes = std::ranges::min(world_.node_sizes());
+  const int lane = world_.node().rank();
+  if (lane < lanes) {
+    const dist::Slice part = dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, lanes, lane);
+    world_.across().all_reduce({sums() + part.begin, static_cast<std::size_t>(part.end - part.begin)},
+                               options_.exchange);
+  }
+  if (lane != 0) return;
+  // Those of the other machines' shards are not known here yet.
+  const std::int64_t begin = group_.job_first() * per_replica_;
+  const std::int64_t end = begin + std::ssize(gradients_);
+  for (std::int64_t shard = 0; shard < options_.shards; ++shard)
+    if (shard < begin || shard >= end) tails_[shard] = {};
+  static_assert(sizeof(Tail) % sizeof(double) == 0);
+  world_.across().all_reduce(std::span(reinterpret_cast<double*>(tails_.begin()), tails_.size() * sizeof(Tail) / 8));
 }
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {
   nn::Model& model = *models_[replica];
   Tail& tail = tails_[shard];
   tail = {};
-  model.bind_gradients(gradients_[shard]);
+  if (replica == 0 && options_.stop_request) tail.stop_request = options_.stop_request();
+  model.bind_gradients(gradients_[shard - group_.job_first() * per_replica_]);
   const data::Range range = data::shard_range(static_cast<std::int64_t>(input_.batch.size()), options_.shards, shard);
   for_each_micro_batch(range, options_.micro_batch, [&](data::Range r) { compute_micro_batch(replica, r, tail); });
   model.complete_gradients();
@@ -101,7 +154,7 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
 
 void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   const auto start = std::chrono::steady_clock::now();
-  const data::Batch batch = loader_.read(range);
+  const data::Batch batch = loader_->read(range);
   tail.data_seconds += seconds_since(start);
   mark(replica, StepPart::data);
   nn::Context context = context_of(range.begin);
@@ -111,8 +164,11 @@ void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   const Tensor loss = ops::cross_entropy(logits, batch.labels, static_cast<float>(options_.label_smoothing),
                                          {batch.partner_labels, batch.weights});
   tail.loss_sum += loss.item();
-  tail.correct += ops::count_correct(logits, batch.labels);
-  if (!std::isfinite(loss.item()) && tail.bad.size() == 0) tail.bad = range;
+  tail.correct += static_cast<double>(ops::count_correct(logits, batch.labels));
+  if (!std::isfinite(loss.item()) && tail.bad_begin == tail.bad_end) {
+    tail.bad_begin = static_cast<double>(range.begin);
+    tail.bad_end = static_cast<double>(range.end);
+  }
   mark(replica, StepPart::loss);
   if (trace_ != nullptr) {
     trace_->backward(replica, loss);
@@ -121,19 +177,19 @@ void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
   }
 }
 
+// Of any rank's part of the batch.
+data::Batch Trainer::read_again(data::Range range) const {
+  const Shape& all = train_.images->shape();
+  data::Batch batch = data::Batch::empty({all[1], all[2], all[3]}, range.size(), transform_.mixes());
+  transform_.fill(train_, input_.batch, range, options_.seed, input_.epoch, batch);
+  return batch;
+}
+
 nn::Context Trainer::context_of(std::int64_t first_sample) const {
   return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample};
 }
 
-void Trainer::reduce(dist::Slice slice) {
-  float* sums = gradients_[0].buffer().data();
-  if (options_.shards > 1)
-    kTreeSum.on()(gradient_starts_.data(), static_cast<int>(options_.shards), slice.begin, slice.end, sums);
-  nn::square_sum(model().layout(), sums, slice.begin, slice.end, square_blocks_);
-}
-
-void Trainer::update(dist::Slice slice) {
-  const StepResult result = totals();
+void Trainer::update(dist::Slice slice, const StepResult& result) {
   const double mean = 1 / static_cast<double>(result.count);
   const bool clip = options_.clip_norm > 0 && result.gradient_norm > options_.clip_norm;
   optimizer_->update(model().parameters().buffer().data(),
@@ -150,30 +206,33 @@ void Trainer::update(dist::Slice slice) {
 StepResult Trainer::totals() const {
   StepResult result;
   result.count = static_cast<std::int64_t>(input_.batch.size());
-  const std::size_t per_replica = tails_.size() / models_.size();
+  double correct = 0;
   double waited = 0;  // by one replica, over its shards
-  for (std::size_t shard = 0; shard < tails_.size(); ++shard) {
-    result.loss_sum += tails_[shard].loss_sum;
-    result.correct += tails_[shard].correct;
-    waited = (shard % per_replica == 0 ? 0 : waited) + tails_[shard].data_seconds;
+  for (std::int64_t shard = 0; shard < tails_.size(); ++shard) {
+    const Tail& tail = tails_[shard];
+    result.loss_sum += tail.loss_sum;
+    correct += tail.correct;
+    waited = (shard % per_replica_ == 0 ? 0 : waited) + tail.data_seconds;
     result.data_seconds = std::max(result.data_seconds, waited);
+    result.stop_request = std::max(result.stop_request, static_cast<int>(tail.stop_request));
   }
+  result.correct = static_cast<std::int64_t>(correct);
   double squares = 0;
   for (const double block : square_blocks_) squares += block;
   result.gradient_norm = std::sqrt(squares) / static_cast<double>(result.count);
   return result;
 }
 
-bool Trainer::diverged() const {
-  const StepResult result = totals();
+bool Trainer::diverged(const StepResult& result) {
   return !std::isfinite(result.loss_sum) || !std::isfinite(result.gradient_norm);
 }
 
 void Trainer::report_divergence() {
   const std::int64_t step = input_.step + 1;
   for (const Tail& tail : tails_) {
-    if (tail.bad.size() == 0) continue;
-    const std::string layer = nn::first_bad_layer(model(), loader_.read(tail.bad).images, context_of(tail.bad.begin));
+    if (tail.bad_begin == tail.bad_end) continue;
+    const data::Range bad{static_cast<std::int64_t>(tail.bad_begin), static_cast<std::int64_t>(tail.bad_end)};
+    const std::string layer = nn::first_bad_layer(model(), read_again(bad).images, context_of(bad.begin));
     fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
          layer.empty() ? "loss" : layer);
   }

@@ -4,21 +4,27 @@
 // replica, micro-batch after micro-batch, into a gradient arena of its own. Then the replicas meet; each adds up its
 // slice of all shards' gradients as a fixed binary tree, sees whether all is finite, and updates its slice of the one
 // parameter arena. The bits depend on the recipe (seed, batch, shards, micro-batch), not on the number of replicas.
+//
+// The replicas of a machine, threads of one rank or of several, share the arenas. Between machines, each rank exchanges
+// a part of the summed gradient with its fellows before the update, so that every machine's copy stays the same.
 #pragma once
 
+#include "apps/evaluation.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "data/transform.h"
-#include "distributed/replica_team.h"
+#include "distributed/mirrored_group.h"
+#include "distributed/world.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,14 +32,18 @@ namespace lockring::app {
 
 struct TrainerOptions {
   std::function<std::unique_ptr<nn::Module>()> build;  // called once a replica
-  int replicas = 1;
-  std::int64_t shards = 0;       // a multiple of replicas; 0: as many as replicas
-  std::int64_t micro_batch = 0;  // 0: the whole shard at once
-  int loader_threads = 0;        // that fill batches ahead; 0: replicas fill their own
+  dist::World* world = nullptr;  // the ranks that train together, each with a trainer; null: this process alone
+  int replicas = 1;              // of this process
+  std::int64_t shards = 0;       // a multiple of the job's replicas; 0: as many as those
+  dist::Algorithm exchange = dist::Algorithm::ring;  // between machines
+  std::int64_t micro_batch = 0;                      // 0: the whole shard at once
+  int loader_threads = 0;                            // that fill batches ahead; 0: replicas fill their own
   std::uint64_t seed = 0;
   nn::OptimizerOptions optimizer;
   double label_smoothing = 0;
   double clip_norm = 0;  // 0: no clipping
+  // Asked by each rank in every step; what one answers, all learn. Null: never.
+  std::function<int()> stop_request;
 };
 
 struct StepResult {
@@ -42,6 +52,7 @@ struct StepResult {
   std::int64_t correct = 0;
   double gradient_norm = 0;  // of the mean gradient, before clipping
   double data_seconds = 0;   // the longest that a replica waited for its data
+  int stop_request = 0;      // of any rank
 };
 
 // Owned and called by one thread, which is replica 0.
@@ -54,7 +65,7 @@ class Trainer {
   // Tells that the coming steps take `order` in parts of `batch_size`, so that threads can fill them ahead. Changes
   // nothing but the time that they take.
   void expect(std::span<const std::uint32_t> order, std::int64_t batch_size, std::int64_t epoch) {
-    loader_.expect(order, batch_size, epoch);
+    loader_->expect(order, batch_size, epoch);
   }
 
   // One step on the samples given (the global batch, in order). `step` counts from 0 over the whole run.
@@ -73,49 +84,65 @@ class Trainer {
   // Of the last step: the sum over its batch.
   const nn::Arena& gradient() const { return gradients_[0]; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
-  dist::ReplicaTeam& team() { return team_; }
+  dist::ReplicaTeam& team() { return group_.team(); }
+  // All that train, to evaluate with.
+  Workers workers() { return {group_.team(), group_.job_first() + group_.first(), group_.job_size(), &world_.all()}; }
   const TrainerOptions& options() const { return options_; }
 
  private:
-  // What a shard contributes besides its gradient.
+  // What a shard contributes besides its gradient: numbers that doubles hold exactly, and sums.
   struct Tail {
     double loss_sum = 0;
-    std::int64_t correct = 0;
+    double correct = 0;
     double data_seconds = 0;
-    data::Range bad;  // positions in the batch of the first micro-batch whose loss is not finite; empty if none
+    double bad_begin = 0;  // positions in the batch of the first micro-batch whose loss is not finite
+    double bad_end = 0;    // equal if there is none
+    double stop_request = 0;
   };
   struct StepInput {
     std::span<const std::uint32_t> batch;
+    std::int64_t epoch = 0;
     std::int64_t step = 0;
     double learning_rate = 0;
   };
 
+  void make_models();
+  // Of a replica of this process, among those of the job.
+  std::int64_t first_shard(int replica) const;
+  float* sums() { return gradients_[0].buffer().data(); }
   void run_step(int replica);
   void compute_shard(int replica, std::int64_t shard);
   void compute_micro_batch(int replica, data::Range range, Tail& tail);
   void meet(int replica);
-  void reduce(dist::Slice slice);
-  void update(dist::Slice slice);
+  void exchange();
+  void update(dist::Slice slice, const StepResult& result);
+  data::Batch read_again(data::Range range) const;
   nn::Context context_of(std::int64_t first_sample) const;
   void mark(int replica, StepPart part) {
     if (trace_ != nullptr) trace_->mark(replica, part);
   }
   StepResult totals() const;
-  bool diverged() const;
+  static bool diverged(const StepResult& result);
   [[noreturn]] void report_divergence();
 
   TrainerOptions options_;
-  data::Loader loader_;
-  dist::ReplicaTeam team_;
+  const data::Split& train_;
+  const data::Transform& transform_;
+  std::optional<data::Loader> loader_;
+  std::unique_ptr<dist::World> own_world_;  // of a process alone
+  dist::World& world_;
+  dist::MirroredGroup group_;
   std::vector<std::unique_ptr<nn::Model>> models_;  // one a replica, on one parameter arena
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::Model> average_;
 
-  std::vector<nn::Arena> gradients_;  // one a shard; the first takes the sum
+  std::int64_t per_replica_ = 1;      // shards
+  std::vector<nn::Arena> gradients_;  // one a shard of this machine; the first takes the sum
   std::vector<const float*> gradient_starts_;
-  std::vector<Tail> tails_;            // one a shard
-  std::vector<double> square_blocks_;  // of the summed gradient
+  dist::Shared<Tail> tails_;            // one a shard of the job
+  dist::Shared<double> square_blocks_;  // of the summed gradient
   StepInput input_;
+  StepResult result_;
   Trace* trace_ = nullptr;
   std::function<void(int)> step_job_;
 };
