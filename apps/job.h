@@ -9,6 +9,8 @@ namespace lockring::app {
 dist::World& job();
 // Whether this process has joined a job of several, in which an error must end the others too.
 bool in_job();
+// Cores for this process: those that it may use, shared among the ranks that may use the same ones.
+int cores_of_rank();
 // Takes leave of the others, once all have come this far. No-op for a process that has not joined.
 void leave_job();
 

@@ -53,6 +53,9 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
   app.add_option("--loader-threads", o.loader_threads,
                  "threads that prepare batches ahead; auto is none where that is quick, else one a spare core");
+  app.add_option("--allreduce", o.all_reduce,
+                 "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring")
+      ->check(one_of({"auto", "mirrored", "ring", "halving-doubling"}));
   app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
       ->configurable(false);
   app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);

@@ -38,6 +38,7 @@ struct TrainOptions {
   std::string replicas = "auto";
   std::string micro_batch = "auto";
   std::int64_t shards = 0;
+  std::string all_reduce = "auto";
   std::string loader_threads = "auto";
 
   std::string trace;  // file of a trace of a few steps; empty: none

@@ -1,5 +1,6 @@
 #include "apps/train/run.h"
 
+#include "apps/job.h"
 #include "apps/memory.h"
 #include "apps/run_status.h"
 #include "apps/terminal.h"
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 namespace lockring::app {
 namespace {
@@ -28,20 +30,47 @@ std::string place_of_images(const Setup& setup) {
                      setup.trainer.loader_threads, setup.trainer.loader_threads == 1 ? "" : "s");
 }
 
+// The first rank speaks for all.
+TrainOptions with_quiet_followers(TrainOptions options, const dist::World& world) {
+  options.quiet |= world.rank() != 0;
+  return options;
+}
+
+// Ranks must agree on the step after which they stop, so each tells the others what signals it got.
+TrainerOptions with_stop_request(TrainerOptions options, const dist::World& world) {
+  if (world.size() > 1) options.stop_request = StopSignal::received;
+  return options;
+}
+
+std::string exchange_text(const Trainer& trainer, const dist::World& world) {
+  const std::string mirrored = "gradients mirrored in shared memory";
+  return world.nodes() == 1
+             ? mirrored
+             : fmt::format("{}, {} between machines", mirrored, dist::to_string(trainer.options().exchange));
+}
+
 double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
 }  // namespace
 
 TrainRun::TrainRun(TrainOptions options)
-    : started_(std::chrono::steady_clock::now()),
-      options_(std::move(options)),
-      directory_(options_.run_dir, options_.model, options_.resume, [this](const std::string& m) { warn(m); }),
+    : world_(job()),
+      started_(std::chrono::steady_clock::now()),
+      options_(with_quiet_followers(std::move(options), world_)),
+      directory_(world_.rank() == 0 ? RunDirectory(options_.run_dir, options_.model, options_.resume,
+                                                   [this](const std::string& m) { warn(m); })
+                                    : RunDirectory::of_another()),
       reports_(options_.quiet),
       setup_(make_setup(options_, reports_)),
-      trainer_(setup_.trainer, setup_.dataset.train, setup_.transform),
+      trainer_(with_stop_request(setup_.trainer, world_), setup_.dataset.train, setup_.transform),
       schedule_(setup_.schedule),
       progress_(progress_style(options_.quiet)) {
   reports_.hold();
+  if (leads()) restore();
+  share_state();
+}
+
+void TrainRun::restore() {
   if (options_.resume) {
     state_ = load_checkpoint(directory_.last(), options_, setup_, trainer_);
     saved_step_ = state_.step;
@@ -52,13 +81,28 @@ TrainRun::TrainRun(TrainOptions options)
   }
 }
 
+// What the first rank has read from files, all others get from it.
+void TrainRun::share_state() {
+  if (world_.size() == 1 || (!options_.resume && options_.init_from.empty())) return;
+  std::string text;
+  for (const auto& [key, value] : state_.to_text()) text += key + '\n' + value + '\n';
+  std::istringstream lines(world_.all().all_gather(leads() ? text : "")[0]);
+  std::map<std::string, std::string> fields;
+  for (std::string key, value; std::getline(lines, key) && std::getline(lines, value);) fields[key] = value;
+  state_ = TrainState::from_text(fields);
+  const auto broadcast = [this](Tensor buffer) { world_.all().broadcast(std::as_writable_bytes(buffer.values()), 0); };
+  broadcast(trainer_.model().parameters().buffer());
+  for (const nn::NamedArena& state : trainer_.optimizer().state()) broadcast(state.arena.buffer());
+  trainer_.refresh();
+}
+
 int TrainRun::run() {
   const StopSignal stop;
   directory_.open();
   try {
     start();
     while (state_.epoch < options_.epochs && !out_of_steps() && !stops_early())
-      if (!train_epoch()) return finish_interrupted(StopSignal::received());
+      if (!train_epoch()) return finish_interrupted(stop_request());
     return finish();
   } catch (const Error& error) {
     finish_failed(error);
@@ -73,8 +117,11 @@ void TrainRun::start() {
                   with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
                   with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
-                  with_thousands(trainer_.model().layout().trainable()), trainer_.options().replicas,
-                  trainer_.options().replicas == 1 ? "" : "s", directory_.path().string()));
+                  with_thousands(trainer_.model().layout().trainable()), trainer_.workers().total,
+                  trainer_.workers().total == 1 ? "" : "s", directory_.path().string()));
+  if (world_.size() > 1)
+    say(fmt::format("{} ranks on {} machine{}; {}", world_.size(), world_.nodes(), world_.nodes() == 1 ? "" : "s",
+                    exchange_text(trainer_, world_)));
   if (const std::string place = place_of_images(setup_); !place.empty()) say(place);
   if (!setup_.dataset.warning.empty()) say("WARNING: " + setup_.dataset.warning);
   show_notes();
@@ -83,6 +130,7 @@ void TrainRun::start() {
 
 // From here on there is a checkpoint, whatever happens.
 void TrainRun::prepare_directory() {
+  if (!leads()) return;
   note_state({RunState::running, ""});
   if (options_.resume) {
     directory_.keep_metrics(state_.epoch);
@@ -107,12 +155,14 @@ bool TrainRun::train_epoch() {
   const std::int64_t done = std::min(state_.epoch_step * options_.batch_size, std::ssize(order));
   trainer_.expect(std::span(order).subspan(done), options_.batch_size, state_.epoch);
   const auto at_end = [&] { return state_.epoch_step == setup_.steps_per_epoch || out_of_steps(); };
-  while (!at_end() && StopSignal::received() == 0) take_step(order);
+  while (!at_end() && stop_request() == 0) take_step(order);
   run_timing_.add(epoch_timing_);
   if (!at_end()) return false;
   finish_epoch();
   return true;
 }
+
+int TrainRun::stop_request() const { return world_.size() > 1 ? last_step_.stop_request : StopSignal::received(); }
 
 bool TrainRun::out_of_steps() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
 
@@ -139,7 +189,7 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
   state_.correct += result.correct;
   last_step_ = result;
   if (tracer_) tracer_->after_step();
-  tracker_->step(state_.step, result, learning_rate, seconds);
+  if (tracker_) tracker_->step(state_.step, result, learning_rate, seconds);
   show_notes();
   show_progress(learning_rate);
 }
@@ -171,7 +221,7 @@ void TrainRun::finish_epoch() {
   }
   const std::optional<Evaluation> validation = validate(report, whole);
   report.resident_bytes = resident_bytes();
-  tracker_->epoch(report, trainer_, last_step_, validation);
+  if (tracker_) tracker_->epoch(report, trainer_, last_step_, validation);
   if (whole) save_last();
   say(report_line(report));
 }
@@ -210,6 +260,7 @@ void TrainRun::save_best(const nn::Model& model, const std::map<std::string, dou
 }
 
 void TrainRun::save_or_say_what_is_kept(const std::function<void()>& save) const {
+  if (!leads()) return;
   try {
     save();
   } catch (const Error& error) {
@@ -246,13 +297,18 @@ void TrainRun::finish_failed(const Error& error) {
 // The test set is read here, once, with the best parameters.
 int TrainRun::finish() {
   if (state_.best_epoch == 0) save_best(trainer_.averaged(), metrics());
-  const nn::Bundle best = nn::load_bundle(directory_.best());
   nn::Model model(setup_.trainer.build(), options_.seed);
-  nn::load_parameters(best, model.parameters());
+  std::map<std::string, double> tested;
+  if (leads()) {
+    const nn::Bundle best = nn::load_bundle(directory_.best());
+    nn::load_parameters(best, model.parameters());
+    tested = best.info.metrics;
+  }
+  world_.all().broadcast(std::as_writable_bytes(model.parameters().buffer().values()), 0);
   model.refresh();
   const std::vector<std::uint32_t> samples = data::all_samples(setup_.dataset.test.size());
   Summary summary{.parameters = model.layout().trainable(),
-                  .replicas = trainer_.options().replicas,
+                  .replicas = trainer_.workers().total,
                   .epochs = state_.epoch,
                   .wall_seconds = 0,
                   .timing = run_timing_,
@@ -260,16 +316,15 @@ int TrainRun::finish() {
                   .bundle = directory_.best(),
                   .trace = finish_trace()};
   check(std::isfinite(summary.test.loss), ErrorCode::diverged, "the loss on the test images is not finite");
-  std::map<std::string, double> tested = best.info.metrics;
   tested["test_accuracy"] = summary.test.accuracy();
   tested["test_loss"] = summary.test.loss;
   save_best(model, tested);
-  tracker_->finish(state_.step, summary.test);
+  if (tracker_) tracker_->finish(state_.step, summary.test);
   summary.wall_seconds = seconds_since(started_);
   const std::string json = summary_json(summary, options_, setup_, state_);
   directory_.write("summary.json", json);
   note_state({RunState::finished, ""});
-  print_text(options_.json ? json : summary_text(summary, setup_, state_));
+  if (leads()) print_text(options_.json ? json : summary_text(summary, setup_, state_));
   return 0;
 }
 
@@ -296,6 +351,7 @@ void TrainRun::say(const std::string& line) {
 }
 
 void TrainRun::warn(const std::string& message) {
+  if (!leads()) return;
   directory_.log(message);
   progress_.warning(message);
 }

@@ -14,6 +14,7 @@
 #include "apps/train/tracker.h"
 #include "apps/train/trainer.h"
 #include "core/error.h"
+#include "distributed/world.h"
 
 #include <chrono>
 #include <cstdint>
@@ -25,6 +26,7 @@
 
 namespace lockring::app {
 
+// Under mpirun every rank makes one. They compute the same; the first shows and writes.
 class TrainRun {
  public:
   // Checks the options, reads the data set, builds the model, restores a run to resume. Writes nothing. Throws Error.
@@ -34,9 +36,13 @@ class TrainRun {
   int run();
 
  private:
+  bool leads() const { return directory_.own(); }
+  void restore();
+  void share_state();
   void start();
   void prepare_directory();
   bool train_epoch();
+  int stop_request() const;
   bool out_of_steps() const;
   std::int64_t total_steps() const;
   void take_step(std::span<const std::uint32_t> order);
@@ -57,6 +63,7 @@ class TrainRun {
   void say(const std::string& line);
   void warn(const std::string& message);
 
+  dist::World& world_;
   std::chrono::steady_clock::time_point started_;
   TrainOptions options_;
   RunDirectory directory_;

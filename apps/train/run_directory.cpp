@@ -53,7 +53,7 @@ std::int64_t epoch_of(const std::string& line) {
 }  // namespace
 
 RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resume, Warn warn)
-    : path_(without_slash(wanted)), prefix_(std::move(prefix)), resume_(resume), warn_(std::move(warn)) {
+    : path_(without_slash(wanted)), prefix_(std::move(prefix)), own_(true), resume_(resume), warn_(std::move(warn)) {
   if (resume) {
     check_resumable();
     lock();
@@ -61,6 +61,8 @@ RunDirectory::RunDirectory(const fs::path& wanted, std::string prefix, bool resu
     check_free();
   }
 }
+
+RunDirectory RunDirectory::of_another() { return {}; }
 
 void RunDirectory::check_resumable() const {
   check(!path_.empty(), "--resume needs the --run-dir of the run to go on with");
@@ -79,6 +81,7 @@ void RunDirectory::check_free() const {
 }
 
 void RunDirectory::open() {
+  if (!own_) return;
   try {
     if (resume_) return remove_leftovers(path_);
     if (path_.empty()) {
@@ -102,12 +105,14 @@ void RunDirectory::append_metrics(const std::string& json_line) { append("metric
 void RunDirectory::log(std::string_view line) { append("log.txt", line); }
 
 void RunDirectory::append(const std::string& name, std::string_view line) {
+  if (!own_) return;
   const fs::path path = path_ / name;
   const std::string reason = append_whole(path, std::string(line) + '\n', IfMissing::create);
   if (!reason.empty()) warn_once(name, fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
 void RunDirectory::keep_metrics(std::int64_t epochs) {
+  if (!own_) return;
   std::ifstream file(path_ / "metrics.jsonl");
   std::string kept;
   std::set<std::int64_t> seen;
@@ -119,6 +124,7 @@ void RunDirectory::keep_metrics(std::int64_t epochs) {
 }
 
 void RunDirectory::write(const std::string& name, std::string_view text) {
+  if (!own_) return;
   try {
     write_file(path_ / name, text);
   } catch (const Error& error) {

@@ -26,11 +26,15 @@ class RunDirectory {
   // folder exists and `resume` is not set, or if it is and the folder holds no checkpoint or another process trains in
   // it.
   RunDirectory(const std::filesystem::path& wanted, std::string prefix, bool resume, Warn warn);
+  // For a rank that leaves the writing to another: nothing is looked at or written.
+  static RunDirectory of_another();
 
   // Makes the folder, or rids the one to resume in of what a killed process left half-written; before all that follows.
   // Throws Error{data} if it cannot be made, Error{usage} if another process was quicker.
   void open();
 
+  // Whether this rank is the one that writes.
+  bool own() const { return own_; }
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path last() const { return path_ / "last.safetensors"; }
   std::filesystem::path best() const { return path_ / "best.safetensors"; }
@@ -46,6 +50,7 @@ class RunDirectory {
   void write(const std::string& name, std::string_view text);
 
  private:
+  RunDirectory() = default;
   void append(const std::string& name, std::string_view line);
   void warn_once(const std::string& name, const std::string& message);
   void check_resumable() const;
@@ -54,7 +59,8 @@ class RunDirectory {
 
   std::filesystem::path path_;  // empty until open() if the next free one is wanted
   std::string prefix_;
-  bool resume_;
+  bool own_ = false;
+  bool resume_ = false;
   Warn warn_;
   RunLock lock_;
   std::set<std::string> warned_;  // names of files

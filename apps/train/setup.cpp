@@ -1,6 +1,6 @@
 #include "apps/train/setup.h"
 
-#include "core/cpu.h"
+#include "apps/job.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ models::ImageSpec image_spec(const data::Dataset& dataset) {
 }
 
 int replica_count(const TrainOptions& options) {
-  return static_cast<int>(count_or(options.replicas, usable_cores(), kMostReplicas, "--replicas"));
+  return static_cast<int>(count_or(options.replicas, cores_of_rank(), kMostReplicas, "--replicas"));
 }
 
 int loader_thread_count(const TrainOptions& options, int automatic) {
@@ -76,14 +76,29 @@ void check_texts(const TrainOptions& options) {
 // least, for what waits for a disk.
 int automatic_loader_threads(const Setup& setup, int replicas) {
   const bool quick = setup.dataset.train.images->access() == data::Access::memory && !setup.transform.rotates();
-  return quick ? 0 : std::max(usable_cores() - replicas, 1);
+  return quick ? 0 : std::max(cores_of_rank() - replicas, 1);
+}
+
+// From what is known to every rank, so that the bits repeat: with shards that are given, as one binary tree, whatever
+// carries them; else whatever moves the fewest bytes.
+dist::Algorithm exchange_of(const TrainOptions& options) {
+  const int machines = job().nodes();
+  check(options.all_reduce != "mirrored" || machines == 1, "--allreduce mirrored is for one machine; this job has {}",
+        machines);
+  check(options.all_reduce != "ring" || options.shards == 0 || machines <= 2,
+        "--shards gives the same bits on any machines, which --allreduce ring does not for more than two");
+  if (options.all_reduce == "ring") return dist::Algorithm::ring;
+  const bool tree = options.all_reduce == "halving-doubling" || options.shards > 0;
+  return tree ? dist::Algorithm::halving_doubling : dist::Algorithm::ring;
 }
 
 TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
   TrainerOptions trainer;
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
   trainer.replicas = replica_count(options);
+  trainer.world = &job();
   trainer.shards = options.shards;
+  trainer.exchange = exchange_of(options);
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));
   trainer.seed = options.seed;
