@@ -184,7 +184,8 @@ Action bench_allreduce(CLI::App& app) {
   app.add_option("--replicas", options->replicas, "threads a rank, for mirrored")->check(within(1, 1024));
   app.add_option("--seconds", options->seconds, "time for each size")->check(above(0));
   app.add_flag("--json", options->json, "print a list of JSON objects");
-  app.footer("Example:\n  mpirun -np 2 lockring bench allreduce --bytes 4K..64M");
+  app.footer(
+      "Example:\n  lockring bench allreduce --replicas 2\n  mpirun -np 2 lockring bench allreduce --bytes 4K..64M");
   return [options] { return run(*options); };
 }
 

@@ -8,7 +8,7 @@
 namespace lockring::dist {
 
 MirroredGroup::MirroredGroup(World& world, int replicas) : world_(world) {
-  check(replicas > 0, "a group of {} replicas is not possible", replicas);
+  check(replicas > 0, "a team of {} replicas is not possible", replicas);
   Communicator& node = world.node();
   const std::vector<std::string> counts = node.all_gather(std::to_string(replicas));
   for (int rank = 0; rank < node.size(); ++rank) {

@@ -43,7 +43,7 @@ struct TrainerOptions {
   double label_smoothing = 0;
   double clip_norm = 0;  // 0: no clipping
   // Asked by each rank in every step; what one answers, all learn. Null: never.
-  std::function<int()> stop_request;
+  std::function<int()> stop_request = {};
 };
 
 struct StepResult {

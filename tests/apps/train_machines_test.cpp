@@ -23,7 +23,7 @@ std::vector<JobResult> on_machines(int machines, const std::string& model, int r
 
 TEST_P(MachinesTest, FourShardsGiveTheSameBitsOnAnyPlacement) {
   const JobResult alone = train_in_job(nullptr, GetParam(), 1);
-  for (const auto [machines, replicas] : {std::pair(2, 1), std::pair(2, 2), std::pair(4, 1)})
+  for (const auto& [machines, replicas] : {std::pair(2, 1), std::pair(2, 2), std::pair(4, 1)})
     for (const JobResult& result : on_machines(machines, GetParam(), replicas, dist::Algorithm::halving_doubling))
       EXPECT_TRUE(result == alone) << machines << " machines, " << replicas << " replicas";
 }

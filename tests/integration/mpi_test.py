@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Jobs of several ranks: the bits of one process, stops and deaths that end the whole job.
+
+    mpi_test.py PROGRAM MPIRUN [ARGUMENTS OF unittest]
+"""
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+PROGRAM, MPIRUN = sys.argv[1:3]
+SIDE = 18  # of an image
+RECIPE = ["--dataset", "small", "--model", "cnn_bn", "--epochs", "3", "--batch-size", "96", "--shards", "4",
+          "--augment", "crop:1,flip", "--optimizer", "adamw", "--ema", "0.9"]
+ENDLESS = ["--dataset", "small", "--model", "mlp", "--epochs", "100000", "--batch-size", "96"]
+
+
+def write_idx(path, kind, sizes, values):
+    path.write_bytes(struct.pack(f">I{len(sizes)}I", kind, *sizes) + bytes(values))
+
+
+def write_split(folder, name, count):
+    """Images of ten classes: a bright bar whose place tells the class."""
+    labels = [random.randrange(10) for _ in range(count)]
+    pixels = [random.randrange(256 if label + 3 <= row < label + 6 else 160)
+              for label in labels for row in range(SIDE) for _ in range(SIDE)]
+    write_idx(folder / f"{name}-images-idx3-ubyte", 0x803, [count, SIDE, SIDE], pixels)
+    write_idx(folder / f"{name}-labels-idx1-ubyte", 0x801, [count], labels)
+
+
+class MpiTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="lockring mpi ")
+        cls.root = Path(cls.temporary.name)
+        random.seed(1)
+        raw = cls.root / "raw"
+        raw.mkdir()
+        write_split(raw, "train", 700)
+        write_split(raw, "t10k", 100)
+        subprocess.run([PROGRAM, "data", "ingest", "--dataset", "small", "--source", raw, "--data-dir",
+                        cls.root / "data", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def command(self, ranks, folder, *more, recipe=RECIPE):
+        job = [MPIRUN, "--oversubscribe", "-np", str(ranks)] if ranks else []
+        return [*job, PROGRAM, "train", *recipe, "--data-dir", self.root / "data", "--run-dir", folder, *more]
+
+    def environment(self):
+        return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def train(self, ranks, name, *more, recipe=RECIPE, code=0):
+        folder = self.root / name
+        result = subprocess.run(self.command(ranks, folder, "--quiet", *more, recipe=recipe), text=True,
+                                capture_output=True, timeout=120, env=self.environment())
+        self.assertEqual(result.returncode, code, result.stderr)
+        return folder, result
+
+    def start(self, ranks, name):
+        """A job that is in the middle of its training, and the process ids of its ranks."""
+        folder = self.root / name
+        process = subprocess.Popen(self.command(ranks, folder, recipe=ENDLESS), text=True, stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, env=self.environment())
+        metrics = folder / "metrics.jsonl"
+        limit = time.monotonic() + 60
+        while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < limit:
+            time.sleep(0.02)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        ranks_of_job = [int(child) for child in children
+                        if PROGRAM.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]
+        return folder, process, ranks_of_job
+
+    def test_one_checkpoint_from_any_placement(self):
+        alone, _ = self.train(0, "alone", "--replicas", "1")
+        expected = (alone / "last.safetensors").read_bytes()
+        for ranks, replicas in ((1, "2"), (2, "1"), (2, "2"), (4, "1")):
+            folder, result = self.train(ranks, f"{ranks} x {replicas}", "--replicas", replicas, "--json")
+            self.assertEqual((folder / "last.safetensors").read_bytes(), expected, f"{ranks} ranks of {replicas}")
+            self.assertEqual((folder / "best.safetensors").read_bytes(), (alone / "best.safetensors").read_bytes())
+            self.assertEqual(json.loads(result.stdout)["replicas"], ranks * int(replicas), "one rank prints")
+
+    def test_three_ranks_share_what_does_not_divide(self):
+        recipe = [*RECIPE[:RECIPE.index("--shards")], "--optimizer", "sgd", "--lr", "0.01"]
+        first, _ = self.train(3, "three", "--replicas", "1", recipe=recipe)
+        again, _ = self.train(3, "three again", "--replicas", "1", recipe=recipe)
+        self.assertEqual((first / "last.safetensors").read_bytes(), (again / "last.safetensors").read_bytes())
+
+    def test_resumes_with_another_number_of_ranks(self):
+        whole, _ = self.train(0, "whole", "--replicas", "1")
+        folder, _ = self.train(2, "moved", "--replicas", "1", "--max-steps", "9")
+        self.train(4, "moved", "--replicas", "1", "--resume")
+        self.assertEqual((folder / "last.safetensors").read_bytes(), (whole / "last.safetensors").read_bytes())
+
+    def test_a_signal_to_one_rank_stops_all_at_one_step(self):
+        folder, process, ranks = self.start(2, "signalled")
+        os.kill(ranks[1], signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+        self.assertIn("go on with: lockring train", errors)
+        self.assertEqual(json.loads((folder / "status.json").read_text())["state"], "stopped")
+
+    def test_a_killed_rank_ends_the_job(self):
+        _, process, ranks = self.start(2, "killed")
+        started = time.monotonic()
+        os.kill(ranks[1], signal.SIGKILL)
+        process.communicate(timeout=30)
+        self.assertLess(time.monotonic() - started, 10)
+        self.assertNotEqual(process.returncode, 0)
+
+    def test_divergence_ends_all_ranks_with_its_code(self):
+        _, result = self.train(2, "diverged", "--lr", "1e30", recipe=ENDLESS, code=5)
+        self.assertRegex(result.stderr, r"rank \d on .*: the (loss|gradient|norm)")
+
+    def test_a_mistake_is_named_by_rank(self):
+        _, result = self.train(2, "mistaken", "--replicas", "1", "--shards", "3", recipe=ENDLESS, code=2)
+        self.assertRegex(result.stderr, r"rank \d on \S+: --shards 3 is not a multiple of the 2 replicas")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
