@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Jobs of several ranks: the bits of one process, stops and deaths that end the whole job.
 
-    mpi_test.py PROGRAM MPIRUN [ARGUMENTS OF unittest]
+    mpi_test.py PROGRAM MPIRUN HOSTS [ARGUMENTS OF unittest]
+
+HOSTS is scripts/netns/run, which emulates machines where it may.
 """
 import json
 import os
@@ -15,7 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
-PROGRAM, MPIRUN = sys.argv[1:3]
+PROGRAM, MPIRUN, HOSTS = sys.argv[1:4]
 SIDE = 18  # of an image
 RECIPE = ["--dataset", "small", "--model", "cnn_bn", "--epochs", "3", "--batch-size", "96", "--shards", "4",
           "--augment", "crop:1,flip", "--optimizer", "adamw", "--ema", "0.9"]
@@ -89,6 +91,28 @@ class MpiTest(unittest.TestCase):
             self.assertEqual((folder / "best.safetensors").read_bytes(), (alone / "best.safetensors").read_bytes())
             self.assertEqual(json.loads(result.stdout)["replicas"], ranks * int(replicas), "one rank prints")
 
+    def on_hosts(self, hosts, ranks_per_host, name, *more, recipe=RECIPE):
+        folder = self.root / name
+        command = [HOSTS, "--hosts", str(hosts), "--ranks-per-host", str(ranks_per_host),
+                   *self.command(0, folder, "--quiet", "--replicas", "1", *more, recipe=recipe)]
+        result = subprocess.run(command, text=True, capture_output=True, timeout=120)
+        if result.returncode == 77:
+            self.skipTest(result.stderr.strip())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return folder
+
+    def test_machines_give_the_same_checkpoint(self):
+        alone, _ = self.train(0, "one machine", "--replicas", "1")
+        for hosts, ranks in ((2, 1), (2, 2), (4, 1)):
+            folder = self.on_hosts(hosts, ranks, f"{hosts} hosts of {ranks}")
+            self.assertEqual((folder / "last.safetensors").read_bytes(), (alone / "last.safetensors").read_bytes())
+
+    def test_three_machines_in_a_ring_repeat_their_bits(self):
+        recipe = [*RECIPE[:RECIPE.index("--shards")], "--allreduce", "ring"]
+        first = self.on_hosts(3, 1, "ring", recipe=recipe)
+        again = self.on_hosts(3, 1, "ring again", recipe=recipe)
+        self.assertEqual((first / "last.safetensors").read_bytes(), (again / "last.safetensors").read_bytes())
+
     def test_three_ranks_share_what_does_not_divide(self):
         recipe = [*RECIPE[:RECIPE.index("--shards")], "--optimizer", "sgd", "--lr", "0.01"]
         first, _ = self.train(3, "three", "--replicas", "1", recipe=recipe)
@@ -126,4 +150,4 @@ class MpiTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
