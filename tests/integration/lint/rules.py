@@ -116,7 +116,7 @@ def targets(tree, build):
     commands = json.loads((Path(build) / "compile_commands.json").read_text())
     compiled = {Path(command["file"]).resolve() for command in commands}
     for file in tree.cpp:
-        built_apart = file.name.startswith(("docs/", "tests/integration/install/"))
+        built_apart = file.name.startswith(("docs/", "tests/fuzz/", "tests/integration/install/"))
         if file.path.suffix != ".cpp" or file.path in compiled or built_apart:
             continue
         # Of two files that stand for each other, such as mpi.cpp and no_mpi.cpp, CMake chooses one.

@@ -1,0 +1,106 @@
+// fuzz_seeds FOLDER: writes good files of each format, from which fuzzing starts, to FOLDER/TARGET/.
+#include "nn/bundle_info.h"
+#include "nn/safetensors_header.h"
+#include "tests/data/small_files.h"
+#include "tests/data/small_images.h"
+
+#include <png.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockring::fuzz {
+namespace {
+
+using Seeds = std::vector<std::string>;
+
+Seeds idx_seeds() {
+  const std::string small = data::idx_file({2, 3, 4});
+  return {small, data::label_file(5), data::gzip(small), data::gzip(small.substr(0, 9)) + data::gzip(small.substr(9)),
+          data::idx_file({1, 1, 1, 1, 1, 7})};
+}
+
+// A header behind the byte that says so and how many bytes of data follow it (safetensors_fuzz.cpp).
+std::string header_seed(const nn::SafetensorsHeader& header, int data_bytes) {
+  return static_cast<char>(1 + 2 * data_bytes) + nn::format_safetensors_header(header);
+}
+
+Seeds safetensors_seeds() {
+  const nn::BundleInfo info{.program_version = "0.1.0",
+                            .architecture = "mlp",
+                            .input_shape = {2, 2, 1},
+                            .transform = "normalize:0.5:0.25,flip",
+                            .mean = {0.5F},
+                            .deviation = {0.25F},
+                            .classes = {"a", "b"},
+                            .metrics = {{"val_loss", 0.5}},
+                            .data_digest = "abc",
+                            .seed = 3};
+  const std::vector<nn::TensorEntry> tensors = {
+      {"w", DType::f32, {2, 2}, 0, 16}, {"b", DType::bf16, {1}, 16, 18}, {"e", DType::i64, {0, 3}, 18, 18}};
+  const std::string file = "{\"w\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}  ";
+  return {header_seed({nn::to_metadata(info), tensors}, 18), header_seed({{{"a", "b"}}, {}}, 0), "\1{}",
+          std::string{0, static_cast<char>(file.size()), 0, 0, 0, 0, 0, 0, 0} + file + "xy"};
+}
+
+std::string bytes(std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += static_cast<char>(i * i * 7);
+  return text;
+}
+
+Seeds image_seeds() {
+  using data::jpeg_file;
+  using data::png_file;
+  const std::vector<std::array<std::uint8_t, 4>> palette = {{1, 2, 3, 255}, {200, 100, 50, 128}, {9, 9, 9, 0}};
+  return {png_file({.width = 5, .height = 3}, bytes(15)),
+          png_file({.width = 3, .height = 2, .bit_depth = 16, .colour_type = PNG_COLOR_TYPE_RGB_ALPHA}, bytes(48)),
+          png_file({.width = 9, .height = 9, .colour_type = PNG_COLOR_TYPE_RGB, .interlaced = true}, bytes(243)),
+          png_file({.width = 4, .height = 1, .bit_depth = 2, .colour_type = PNG_COLOR_TYPE_PALETTE, .palette = palette},
+                   bytes(1)),
+          jpeg_file({.width = 9, .height = 7, .components = 1}, bytes(63)),
+          jpeg_file({.width = 17, .height = 5}, bytes(255)),
+          jpeg_file({.width = 16, .height = 16, .progressive = true}, bytes(768)),
+          jpeg_file({.width = 4, .height = 4, .components = 4}, bytes(64))};
+}
+
+Seeds toml_seeds() {
+  return {"# a comment\nepochs = 10\nlr = 1_000.5e-3\nname = \"a\\u00e9\\n\\\"b\\\"\"\n",
+          "[data.ingest]\ndataset = 'literal \\'\n\"quoted key\".part = true\n",
+          "list = [ 1, -2.5, 0xff, inf,\n  'a', # comment\n]\r\n"};
+}
+
+Seeds transform_seeds() {
+  return {"",
+          "resize:6x7,grayscale,normalize",
+          "normalize:0.5/0.4/0.3:0.25/0.25/0.25,crop:2,flip",
+          "rotate:15,flip:alternate,erase:0.5:0.02:0.33",
+          "erase:1,cutout:3,mixup:0.2,tta:shift",
+          "tta:flip,resize:28"};
+}
+
+void write(const std::filesystem::path& folder, const Seeds& seeds) {
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < seeds.size(); ++i) data::write(folder / std::to_string(i), seeds[i]);
+}
+
+}  // namespace
+}  // namespace lockring::fuzz
+
+int main(int count, char** arguments) {
+  using namespace lockring::fuzz;
+  if (count != 2) {
+    std::fprintf(stderr, "usage: fuzz_seeds FOLDER\n");
+    return 2;
+  }
+  const std::filesystem::path folder = arguments[1];
+  write(folder / "idx", idx_seeds());
+  write(folder / "image", image_seeds());
+  write(folder / "safetensors", safetensors_seeds());
+  write(folder / "toml", toml_seeds());
+  write(folder / "transform", transform_seeds());
+  return 0;
+}
