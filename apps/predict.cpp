@@ -10,6 +10,7 @@
 #include "apps/terminal.h"
 #include "core/autograd.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "ops/softmax.h"
 
 #include <CLI/CLI.hpp>
@@ -197,7 +198,7 @@ int run(const Options& options) {
   } else {
     print_table(predictions, loaded.info.classes);
   }
-  for (const Failure& failure : failures) fmt::print(stderr, "lockring: {}\n", failure.message);
+  for (const Failure& failure : failures) fmt::print(stderr, "lockring: {}\n", printable(failure.message));
   return failures.empty() ? 0 : exit_code(ErrorCode::data);
 }
 

@@ -62,11 +62,12 @@ int dispatch(const std::vector<std::string>& arguments) {
   fail_unknown(name);
 }
 
-// The others of a job would wait for this process; they end with it.
+// One line, whatever a file that was read put into the message. The others of a job would wait for this process; they
+// end with it.
 int complain(const char* message, int code) {
   std::fflush(stdout);
   const std::string who = in_job() ? job().name() + ": " : "";
-  std::fprintf(stderr, "lockring: %s%s\n", who.c_str(), message);
+  std::fprintf(stderr, "lockring: %s%s\n", who.c_str(), printable(message).c_str());
   if (in_job()) job().abort(code);
   return code;
 }

@@ -1,6 +1,7 @@
 #include "apps/progress.h"
 
 #include "apps/terminal.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +86,7 @@ void ProgressLine::line(std::string_view text) {
   if (style_.mode != ProgressStyle::Mode::quiet) print(text);
 }
 
-void ProgressLine::warning(std::string_view text) { print("lockring: warning: " + std::string(text)); }
+void ProgressLine::warning(std::string_view text) { print("lockring: warning: " + printable(text)); }
 
 void ProgressLine::print(std::string_view text) {
   erase();

@@ -2,39 +2,13 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 
 #include <set>
 #include <sstream>
 #include <string_view>
 
 namespace lockring::data {
-namespace {
-
-// How many bytes the character at the start of `text` takes in UTF-8 (RFC 3629); 0 if there is none or it is a control
-// character. Overlong forms and surrogates pass: nothing depends on them.
-std::size_t character_bytes(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  if (first < 0x20 || first == 0x7f) return 0;
-  if (first < 0x80) return 1;
-  const std::size_t bytes = first >= 0xf5 ? 0 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (bytes == 0 || bytes > text.size()) return 0;
-  for (const char more : text.substr(1, bytes - 1))
-    if ((static_cast<unsigned char>(more) & 0xc0) != 0x80) return 0;
-  return bytes;
-}
-
-// They go into JSON, terminals and the lines of a file.
-bool is_printable(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
-}  // namespace
-
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::istringstream text(read_file(path));
   std::vector<std::string> names;

@@ -3,6 +3,7 @@
 #include "apps/append_file.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -102,7 +103,7 @@ void RunDirectory::lock() {
 
 void RunDirectory::append_metrics(const std::string& json_line) { append("metrics.jsonl", json_line); }
 
-void RunDirectory::log(std::string_view line) { append("log.txt", line); }
+void RunDirectory::log(std::string_view line) { append("log.txt", printable(line)); }
 
 void RunDirectory::append(const std::string& name, std::string_view line) {
   if (!own_) return;

@@ -315,7 +315,7 @@ TEST_F(TrainRunTest, WrongConfigurationIsRefusedBeforeAnythingIsMade) {
   expect_refused({"--config", (directory_ / "none.toml").string()}, 2, "cannot read the configuration file");
 
   const ScopedVariable garbage("LOCKRING_CLIP_NORM", "\x01garbage");
-  expect_refused({}, 2, "--clip-norm: expected a number, found '\x01garbage'");
+  expect_refused({}, 2, "--clip-norm: expected a number, found '\\x01garbage'");
 }
 
 TEST_F(TrainRunTest, SmallBatchesAndOddPlacementsTrain) {
