@@ -2,6 +2,7 @@
 
 #include "apps/evaluation.h"
 #include "core/error.h"
+#include "data/class_names.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,12 @@ models::ImageSpec image_spec(const nn::BundleInfo& info) {
         "and {} classes",
         name_of(info.input_dtype), to_string(shape), info.classes.size());
   return {shape[0], shape[1], shape[2], static_cast<std::int64_t>(info.classes.size())};
+}
+
+// The front makes images of data sets and files into what the model takes, so its sizes are the model's.
+void check_front(const data::Front& front, const Shape& input) {
+  check(front.output_shape(input) == input, "the transform '{}' makes images of {}, the model takes {}",
+        to_string(front), to_string(front.output_shape(input)), to_string(input));
 }
 
 double golden_difference(const LoadedModel& loaded, const nn::GoldenSample& golden) {
@@ -42,15 +49,20 @@ LoadedModel load_model(const std::filesystem::path& path) {
   nn::Bundle bundle = nn::load_bundle(path);
   LoadedModel loaded{.path = path, .info = std::move(bundle.info), .model = {}, .transform = {}, .images = {}};
   std::unique_ptr<nn::Module> root;
+  std::shared_ptr<const nn::ArenaLayout> layout;
   try {
     loaded.images = image_spec(loaded.info);
+    data::check_class_names(loaded.info.classes, "damaged bundle");
     loaded.transform = data::Transform::parse(loaded.info.transform, {loaded.info.mean, loaded.info.deviation});
+    check_front(loaded.transform.front(), loaded.info.input_shape);
     loaded.transform.check_fits(loaded.images.height, loaded.images.width, loaded.images.channels);
     root = models::find_architecture(loaded.info.architecture).build(loaded.images);
+    layout = std::make_shared<const nn::ArenaLayout>(*root);
   } catch (const Error& error) {
     fail(ErrorCode::data, "{}: {}", path.string(), error.what());
   }
-  nn::Arena parameters(std::make_shared<const nn::ArenaLayout>(*root));
+  nn::check_parameters(bundle, *layout);
+  nn::Arena parameters(layout);
   nn::load_parameters(bundle, parameters);
   loaded.model = std::make_unique<nn::Model>(std::move(root), std::move(parameters));
   loaded.golden_difference = golden_difference(loaded, bundle.golden);

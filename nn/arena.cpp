@@ -4,6 +4,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace lockring::nn {
 
@@ -12,6 +13,9 @@ ArenaLayout::ArenaLayout(Module& root, ArenaMemory memory) : memory_(std::move(m
   root.for_each_parameter([&](const std::string& path, const Parameter& parameter) {
     check(find(path) == nullptr, "two parameters are named '{}'", path);
     segments_.push_back({path, parameter.shape, parameter.kind, elements_});
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() - elements_ - kAlignment;
+    check(parameter.shape.elements() <= most, "the parameters are too many to count, with {} of shape {}", path,
+          parameter.shape);
     elements_ += (parameter.shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
   });
 }

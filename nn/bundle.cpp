@@ -49,21 +49,40 @@ void check_tensor(const Tensor& tensor, DType dtype, const Shape& shape, std::st
         description(tensor));
 }
 
-// Copies tensors into arenas of the same names and shapes. `message` says what it means if they differ.
-void copy_in(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& targets,
-             const std::string& message) {
-  std::map<std::string_view, const Tensor*> by_name;
-  for (const auto& [name, tensor] : tensors) by_name[name] = &tensor;
-  for (const auto& [name, target] : targets) {
-    const auto found = by_name.find(name);
-    const Tensor source = found == by_name.end() ? Tensor() : *found->second;
-    check(source.defined() && source.dtype() == target.dtype() && source.shape() == target.shape(), ErrorCode::data,
-          "{}: expected {} to be {}, found {}", message, name, description(target), description(source));
+// What a file is expected to hold: floats of this shape.
+struct Slot {
+  std::string name;
+  Shape shape;
+};
+
+void append(std::vector<Slot>& slots, const std::string& prefix, const ArenaLayout& layout) {
+  for (const Segment& segment : layout.segments()) slots.push_back({prefix + segment.name, segment.shape});
+}
+
+const Tensor* find(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+  return found == tensors.end() ? nullptr : &found->tensor;
+}
+
+// These tensors and no others. `message` says what it means if they differ.
+void check_tensors(const std::vector<NamedTensor>& tensors, const std::vector<Slot>& slots,
+                   const std::string& message) {
+  for (const auto& [name, shape] : slots) {
+    const Tensor* found = find(tensors, name);
+    check(found != nullptr && found->dtype() == DType::f32 && found->shape() == shape, ErrorCode::data,
+          "{}: expected {} to be {} {}, found {}", message, name, name_of(DType::f32), to_string(shape),
+          description(found == nullptr ? Tensor() : *found));
   }
   for (const auto& [name, tensor] : tensors)
-    check(std::ranges::count(targets, name, &NamedTensor::name) == 1, ErrorCode::data, "{}: did not expect {}", message,
-          name);
-  for (const auto& [name, target] : targets) std::memcpy(target.raw(), by_name[name]->raw(), target.bytes());
+    check(std::ranges::count(slots, name, &Slot::name) == 1, ErrorCode::data, "{}: did not expect {}", message, name);
+}
+
+// Checked before.
+void copy_in(const std::vector<NamedTensor>& tensors, const std::string& prefix, const Arena& arena) {
+  for (const Segment& segment : arena.layout().segments()) {
+    Tensor target = arena.view(segment);
+    std::memcpy(target.raw(), find(tensors, prefix + segment.name)->raw(), target.bytes());
+  }
 }
 
 }  // namespace
@@ -102,16 +121,22 @@ Bundle load_bundle(const std::filesystem::path& path) {
   return bundle;
 }
 
+void check_parameters(const Bundle& bundle, const ArenaLayout& layout) {
+  std::vector<Slot> slots;
+  append(slots, "", layout);
+  check_tensors(bundle.parameters, slots, fmt::format("{}: from another architecture", bundle.path.string()));
+}
+
 void load_parameters(const Bundle& bundle, Arena& parameters) {
-  std::vector<NamedTensor> targets;
-  append(targets, "", parameters);
-  copy_in(bundle.parameters, targets, fmt::format("{}: from another architecture", bundle.path.string()));
+  check_parameters(bundle, parameters.layout());
+  copy_in(bundle.parameters, "", parameters);
 }
 
 void load_state(const Bundle& checkpoint, const std::vector<NamedArena>& arenas) {
-  std::vector<NamedTensor> targets;
-  for (const auto& [name, arena] : arenas) append(targets, name + ".", arena);
-  copy_in(checkpoint.state, targets, fmt::format("{}: not a checkpoint of such a run", checkpoint.path.string()));
+  std::vector<Slot> slots;
+  for (const auto& [name, arena] : arenas) append(slots, name + ".", arena.layout());
+  check_tensors(checkpoint.state, slots, fmt::format("{}: not a checkpoint of such a run", checkpoint.path.string()));
+  for (const auto& [name, arena] : arenas) copy_in(checkpoint.state, name + ".", arena);
 }
 
 std::string bundle_digest(const std::filesystem::path& path) { return sha256(read_file(path)); }

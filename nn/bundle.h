@@ -48,6 +48,9 @@ void save_checkpoint(const std::filesystem::path& path, const BundleInfo& info, 
 // Throws Error{data}, with the path, on a file that is not a whole bundle.
 Bundle load_bundle(const std::filesystem::path& path);
 
+// Throws Error{data} unless the bundle's parameters have exactly the layout's names and shapes: before memory is taken
+// for an arena, since a few wrong bytes can ask for any amount.
+void check_parameters(const Bundle& bundle, const ArenaLayout& layout);
 // Copies the bundle's parameters into an arena; a model on it must refresh() afterwards. Throws Error{data}, and
 // changes nothing, unless names and shapes are exactly the arena's.
 void load_parameters(const Bundle& bundle, Arena& parameters);

@@ -1,6 +1,7 @@
 #include "nn/bundle_info.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "nn/safetensors_header.h"
 
 #include <nlohmann/json.hpp>
@@ -30,6 +31,13 @@ const std::string& text_at(const Metadata& metadata, const char* key) {
 
 [[noreturn]] void fail_at(std::string_view key, const char* expected) {
   fail(ErrorCode::data, "damaged bundle: its metadata's {} is not {}", key, expected);
+}
+
+// Reports print these.
+const std::string& printable_at(const Metadata& metadata, const char* key) {
+  const std::string& text = text_at(metadata, key);
+  if (!is_printable(text)) fail_at(key, "printable text");
+  return text;
 }
 
 // A number that is all of `text`.
@@ -108,16 +116,16 @@ Metadata to_metadata(const BundleInfo& info) {
 BundleInfo info_from(const Metadata& metadata) {
   check_format(metadata);
   BundleInfo info;
-  info.program_version = text_at(metadata, "program_version");
-  info.architecture = text_at(metadata, "architecture");
-  info.input_name = text_at(metadata, "input.name");
+  info.program_version = printable_at(metadata, "program_version");
+  info.architecture = printable_at(metadata, "architecture");
+  info.input_name = printable_at(metadata, "input.name");
   info.input_dtype = dtype_at(metadata, "input.dtype");
   info.input_shape = shape_at(metadata, "input.shape");
   info.transform = text_at(metadata, "transform");
   info.mean = numbers_at(metadata, "mean");
   info.deviation = numbers_at(metadata, "deviation");
   info.classes = list_at(metadata, "classes", &Json::is_string, "a list of names").get<std::vector<std::string>>();
-  info.data_digest = text_at(metadata, "data_digest");
+  info.data_digest = printable_at(metadata, "data_digest");
   info.seed = number_from<std::uint64_t>(text_at(metadata, "seed"), "seed");
   for (const auto& [key, value] : metadata)
     if (key.starts_with(kMetricPrefix))

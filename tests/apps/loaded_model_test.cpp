@@ -1,6 +1,7 @@
 #include "apps/loaded_model.h"
 
 #include "apps/evaluation.h"
+#include "core/allocator.h"
 #include "core/files.h"
 #include "tests/apps/small_bundle.h"
 #include "tests/support/errors.h"
@@ -53,6 +54,36 @@ TEST_F(LoadedModelTest, RefusesATransformThatDoesNotFit) {
   expect_refused("model.safetensors: ");
   rewrite([](nn::TensorFile& file) { file.metadata["transform"] = "normalize:0/0/0:1/1/1"; });
   expect_refused("numbers for 1 channels, found 3");
+}
+
+// It would make images of any size of those that the model is given.
+TEST_F(LoadedModelTest, RefusesATransformToAnotherSize) {
+  rewrite([](nn::TensorFile& file) { file.metadata["transform"] = "resize:60000"; });
+  expect_refused("the transform 'resize:60000x60000' makes images of [60000, 60000, 1], the model takes [6, 5, 1]");
+  save();
+  rewrite([](nn::TensorFile& file) { file.metadata["transform"] += ",resize:6x5"; });
+  EXPECT_EQ(load_model(bundle_).transform.front().width, 5);
+}
+
+TEST_F(LoadedModelTest, RefusesClassesThatCannotBePrinted) {
+  for (const char* first : {"", "a\\nb", "\\u001b[2J", "1"}) {
+    rewrite([&](nn::TensorFile& file) {
+      file.metadata["classes"] = fmt::format(R"(["{}","1","2","3","4","5","6","7","8","9"])", first);
+    });
+    expect_refused("damaged bundle: class ");
+  }
+}
+
+// An image of 4 MB would make a layer of 8 GB.
+TEST_F(LoadedModelTest, TakesNoMemoryForAnotherArchitecture) {
+  rewrite([](nn::TensorFile& file) {
+    file.metadata["input.shape"] = "[2000,2000,1]";
+    for (nn::NamedTensor& entry : file.tensors)
+      if (entry.name == "golden.image") entry.tensor = Tensor::zeros({2000, 2000, 1}, DType::u8);
+  });
+  const std::int64_t before = allocator_stats().system_bytes;
+  expect_refused("expected dense1.weight to be F32 [512, 4000000], found F32 [512, 30]");
+  EXPECT_LT(allocator_stats().system_bytes - before, 64 << 20);
 }
 
 TEST_F(LoadedModelTest, RefusesOtherInputsThanImages) {

@@ -145,6 +145,8 @@ TEST_F(BundleTest, RefusesDamagedMetadata) {
              "input.shape is not a list of sizes");
   expect_bad("mean", {"[1e300]", "[null]", "[\"1\"]", "{}"}, "mean is not a list of numbers");
   expect_bad("classes", {"[1]", "\"a\"", "[\"a\""}, "classes is not a list of names");
+  for (const char* key : {"program_version", "architecture", "input.name", "data_digest"})
+    expect_bad(key, {"a\nb", "\x1b[2J", "\xc2\x9b"}, std::string(key) + " is not printable text");
   expect_bad("seed", {"-1", "1.5", "18446744073709551616"}, "seed is not a number");
   expect_bad("metric.epoch", {"", "high"}, "metric.epoch is not a number");
   expect_bad("input.shape", {"[2,1,2]"}, "expected golden.image to be U8 [2, 1, 2], found U8 [2, 2, 1]");
