@@ -65,6 +65,11 @@ class JpegReader {
   std::int64_t channels() const {
     return jpeg_.out_color_space == JCS_GRAYSCALE ? 1 : jpeg_.out_color_space == JCS_CMYK ? 4 : 3;
   }
+  // A header must not ask for memory that the file cannot fill: a Huffman code takes a bit at least, and each block of
+  // 8x8 pixels has one. Arithmetic codes, which are rare, can be shorter.
+  bool may_hold(std::int64_t pixels, std::size_t bytes) const {
+    return jpeg_.arith_code || pixels / 64 <= 8 * static_cast<std::int64_t>(bytes);
+  }
   // Photoshop stores print colours inverted, and says that it wrote the file.
   bool inverted_print_colours() const { return jpeg_.saw_Adobe_marker; }
 
@@ -133,6 +138,8 @@ DecodedImage decode_jpeg(std::span<const std::byte> file, std::int64_t most_pixe
   reader.read_header(file);
   DecodedImage image{reader.height(), reader.width(), reader.channels(), {}};
   check_image_size(image.height, image.width, most_pixels);
+  check(reader.may_hold(image.height * image.width, file.size()), ErrorCode::data,
+        "truncated JPEG image: {} bytes cannot hold {}x{} pixels", file.size(), image.width, image.height);
   image.pixels.resize(static_cast<std::size_t>(image.height * image.width * image.channels));
   reader.read_rows(image.pixels.data(), image.width * image.channels);
   if (image.channels == 4) {

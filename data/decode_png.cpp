@@ -81,6 +81,8 @@ void PngReader::read_header() {
   guarded(png_, input_, [&] {
     png_set_read_fn(png_, &input_, read_bytes);
     png_set_chunk_malloc_max(png_, kMostChunkBytes);
+    // None of the chunks that libpng would keep, such as texts: a thousand small ones can grow to gigabytes.
+    png_set_chunk_cache_max(png_, 1);
     // The size is ours to check, with its own message.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(png_, info_);

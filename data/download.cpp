@@ -5,7 +5,9 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <system_error>
@@ -36,6 +38,7 @@ struct Transfer {
   FileProgress progress;
   FilePointer file;
   std::int64_t resumed_at = 0;
+  int write_error = 0;         // of the system, once the part cannot be written
   std::exception_ptr stopped;  // what the progress callback threw
 };
 
@@ -45,8 +48,11 @@ struct Outcome {
   std::string message;
 };
 
-std::size_t on_bytes(char* bytes, std::size_t, std::size_t count, void* transfer) {
-  return std::fwrite(bytes, 1, count, static_cast<Transfer*>(transfer)->file.get());
+std::size_t on_bytes(char* bytes, std::size_t, std::size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  const std::size_t written = std::fwrite(bytes, 1, count, transfer.file.get());
+  if (written < count) transfer.write_error = errno;
+  return written;
 }
 
 // An exception must not cross libcurl's frames: it waits in `stopped`.
@@ -89,7 +95,7 @@ Outcome attempt(Transfer& transfer) {
   const std::uintmax_t size = fs::file_size(transfer.part, absent);
   transfer.resumed_at = absent ? 0 : static_cast<std::int64_t>(size);
   transfer.file.reset(std::fopen(transfer.part.c_str(), "ab"));
-  check(transfer.file != nullptr, ErrorCode::data, "cannot write {}", transfer.part.string());
+  check(transfer.file != nullptr, ErrorCode::data, "cannot write {}: {}", transfer.part.string(), std::strerror(errno));
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), curl_easy_cleanup);
   check(curl != nullptr, ErrorCode::other, "cannot start libcurl");
   std::array<char, CURL_ERROR_SIZE> error_text{};
@@ -98,8 +104,10 @@ Outcome attempt(Transfer& transfer) {
   outcome.code = curl_easy_perform(curl.get());
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &outcome.status);
   outcome.message = error_text[0] != '\0' ? error_text.data() : curl_easy_strerror(outcome.code);
-  if (std::fclose(transfer.file.release()) != 0 && outcome.code == CURLE_OK) outcome.code = CURLE_WRITE_ERROR;
+  if (std::fclose(transfer.file.release()) != 0) transfer.write_error = errno;
   if (transfer.stopped) std::rethrow_exception(transfer.stopped);
+  check(transfer.write_error == 0, ErrorCode::data, "cannot write {}: {}", transfer.part.string(),
+        std::strerror(transfer.write_error));
   return outcome;
 }
 
@@ -157,7 +165,7 @@ bool download_if_there(const std::string& url, const fs::path& folder, const std
   const fs::path target = folder / name;
   if (fs::exists(target)) return true;
   const char* slash = url.ends_with('/') ? "" : "/";
-  Transfer transfer{url + slash + name, folder / (name + ".part"), name, progress, nullptr, 0, nullptr};
+  Transfer transfer{url + slash + name, folder / (name + ".part"), name, progress, nullptr, 0, 0, nullptr};
   return download(transfer, target);
 }
 

@@ -14,6 +14,8 @@ namespace {
 // More would be a typing error; check_fits compares with the images.
 constexpr std::int64_t kMostPadding = 1024;
 constexpr std::int64_t kMostSize = 1 << 16;
+// Of a normalized pixel: a model could not compute with more.
+constexpr double kMostNormalized = 1e12;
 
 std::vector<std::string> split_at(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -70,8 +72,13 @@ ChannelStatistics parse_statistics(const Words& words) {
   check(statistics.mean.size() == statistics.deviation.size(),
         "transform '{}': expected as many means as deviations, found {} and {}", part, statistics.mean.size(),
         statistics.deviation.size());
-  for (const float deviation : statistics.deviation)
+  for (std::size_t i = 0; i < statistics.mean.size(); ++i) {
+    const double deviation = statistics.deviation[i];
     check(deviation > 0, "transform '{}': expected a deviation above 0, found {}", part, deviation);
+    const double largest = std::max(std::abs(statistics.mean[i]), 1.0F) / deviation;
+    check(largest < kMostNormalized, "transform '{}': a mean of {} and a deviation of {} give numbers above {}", part,
+          statistics.mean[i], deviation, kMostNormalized);
+  }
   return statistics;
 }
 

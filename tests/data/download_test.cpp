@@ -3,12 +3,16 @@
 #include "core/files.h"
 #include "data/dataset.h"
 #include "data/ingest.h"
+#include "tests/data/child_process.h"
 #include "tests/data/http_server.h"
 #include "tests/data/small_files.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 namespace lockring::data {
 namespace {
@@ -174,6 +178,21 @@ TEST_F(DownloadTest, WhatProgressThrowsStopsIt) {
   options_.progress = [](auto...) { fail(ErrorCode::other, "stopped"); };
   const HttpServer server(serve_files());
   expect_error(ErrorCode::other, "stopped", [&] { ingest_from(server); });
+}
+
+// What has arrived stays, to go on from once there is room.
+TEST_F(DownloadTest, AFullDiskIsNamed) {
+  const HttpServer server(serve_files());
+  ChildProcess child([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{40, 40};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    expect_error(ErrorCode::data, "train-images-idx3-ubyte.gz.part: File too large", [&] { ingest_from(server); });
+    return 0;
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_FALSE(fs::exists(options_.data_dir / "small" / "current"));
+  EXPECT_EQ(ingest_from(server).manifest.train.images, 30);
 }
 
 TEST_F(DownloadTest, NobodyThere) {

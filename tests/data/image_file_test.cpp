@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <cmath>
@@ -118,6 +119,39 @@ TEST(Png, LargeHeadersAskForNoMemory) {
   EXPECT_EQ(decode(file, 63).width, 9);
 }
 
+// A chunk of compressed text: a keyword, the method, and `size` equal letters.
+std::string text_chunk(std::size_t size) {
+  std::string letters(compressBound(size), '\0');
+  uLongf bytes = letters.size();
+  const std::string text(size, 'a');
+  compress(reinterpret_cast<Bytef*>(letters.data()), &bytes, reinterpret_cast<const Bytef*>(text.data()), size);
+  const std::string body = std::string("zTXtkey\0\0", 9) + letters.substr(0, bytes);
+  const auto big_endian = [](std::size_t value) {
+    std::string four;
+    for (int shift = 24; shift >= 0; shift -= 8) four += static_cast<char>(value >> shift);
+    return four;
+  };
+  const uLong crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return big_endian(body.size() - 4) + body + big_endian(crc);
+}
+
+TEST(Png, CompressedTextsTakeNoMemory) {
+  constexpr std::size_t kHeaderEnd = 33;
+  std::string file = png_file({9, 7, 8, PNG_COLOR_TYPE_GRAY, false, {}}, counting(63));
+  std::string texts;
+  const std::string text = text_chunk(4 << 20);
+  for (int i = 0; i < 100; ++i) texts += text;
+  const std::string bomb = file.substr(0, kHeaderEnd) + texts + file.substr(kHeaderEnd);
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // KiB
+  };
+  const long before = peak();
+  EXPECT_EQ(decode(bomb).pixels, to_bytes(counting(63)));
+  EXPECT_LT(peak() - before, 64 << 10);
+}
+
 // A gradient, which JPEG keeps nearly exactly.
 std::string gradient(std::size_t width, std::size_t height, std::size_t channels) {
   std::string pixels;
@@ -191,6 +225,8 @@ TEST(Jpeg, LargeHeadersAskForNoMemory) {
   ASSERT_NE(frame, std::string::npos);
   file.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   expect_bad(file, "image size: expected 1 to 67108864 pixels, found 65500x65500");
+  file.replace(frame + 5, 4, std::string("\x20\0\x20\0", 4));
+  expect_bad(file, "truncated JPEG image");
 }
 
 TEST(Jpeg, TooManyScansAreAnError) {

@@ -37,6 +37,9 @@ TEST(TransformSpec, RejectsMistakes) {
   expect_bad("crop:2.5", "expected a number, found '2.5'");
   expect_bad("flip:1", "expected alternate, found '1'");
   expect_bad("flip:alternat", "did you mean 'alternate'?");
+  expect_bad("normalize:0:1e-40", "give numbers above");
+  expect_bad("normalize:1e30:1e-30", "give numbers above");
+  expect_bad("normalize:nan:1", "a finite number");
   expect_bad("rotate:0", "expected 0.01 to 180 degrees");
   expect_bad("rotate:nan", "expected 0.01 to 180 degrees");
   expect_bad("erase:0", "a probability above 0");

@@ -79,7 +79,7 @@ Seeds transform_seeds() {
           "normalize:0.5/0.4/0.3:0.25/0.25/0.25,crop:2,flip",
           "rotate:15,flip:alternate,erase:0.5:0.02:0.33",
           "erase:1,cutout:3,mixup:0.2,tta:shift",
-          "tta:flip,resize:28"};
+          "normalize:1e3:1e-3,tta:flip,resize:28"};
 }
 
 void write(const std::filesystem::path& folder, const Seeds& seeds) {
