@@ -5,18 +5,52 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <regex>
 #include <set>
 #include <utility>
 
 namespace lockring::app {
 namespace {
 
+bool take_any_of(std::string_view& text, std::string_view wanted) {
+  if (text.empty() || wanted.find(text.front()) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool take_digits(std::string_view& text, std::string_view digits = "0123456789") {
+  const std::size_t count = std::min(text.find_first_not_of(digits), text.size());
+  text.remove_prefix(count);
+  return count > 0;
+}
+
 // true, false, and the numbers of TOML without their underscores.
-bool is_bare_value(const std::string& text) {
-  static const std::regex pattern(
-      "true|false|[+-]?(inf|nan)|0x[0-9A-Fa-f]+|[+-]?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
-  return std::regex_match(text, pattern);
+bool is_bare_value(std::string_view text) {
+  if (text == "true" || text == "false") return true;
+  if (text.starts_with("0x")) {
+    text.remove_prefix(2);
+    return take_digits(text, "0123456789abcdefABCDEF") && text.empty();
+  }
+  take_any_of(text, "+-");
+  if (text == "inf" || text == "nan") return true;
+  if (!take_any_of(text, "0") && !take_digits(text)) return false;
+  if (take_any_of(text, ".") && !take_digits(text)) return false;
+  if (take_any_of(text, "eE")) {
+    take_any_of(text, "+-");
+    if (!take_digits(text)) return false;
+  }
+  return text.empty();
+}
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+// A number may have underscores, each between two digits.
+std::string without_underscores(std::string_view text) {
+  std::string kept;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool between = i > 0 && i + 1 < text.size() && is_hex_digit(text[i - 1]) && is_hex_digit(text[i + 1]);
+    if (text[i] != '_' || !between) kept += text[i];
+  }
+  return kept;
 }
 
 bool is_key_character(char c) {
@@ -39,6 +73,7 @@ class Reader {
   Reader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
   std::vector<TomlEntry> entries() {
+    check_characters();
     for (skip_blank_lines(); !at_end(); skip_blank_lines()) {
       if (peek() == '[') {
         read_section();
@@ -51,6 +86,18 @@ class Reader {
   }
 
  private:
+  // Control characters can only be written as escapes. Bytes beyond ASCII are left as they are: a path need not be
+  // UTF-8.
+  void check_characters() {
+    for (const char c : text_) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == '\n') ++line_;
+      if ((byte < 0x20 && c != '\n' && c != '\t' && c != '\r') || byte == 0x7f)
+        fail_here("expected text, found the control character {:02x}", byte);
+    }
+    line_ = 1;
+  }
+
   bool at_end() const { return position_ >= text_.size(); }
   // The next character; a line's end also at the end of the text.
   char peek() const { return at_end() ? '\n' : text_[position_]; }
@@ -145,8 +192,7 @@ class Reader {
     std::string text;
     while (is_key_character(peek()) || peek() == '+' || peek() == '.' || peek() == ':') text += text_[position_++];
     if (text.empty()) fail_here("expected a value, found '{}'", rest_of_line());
-    std::string number = text;
-    std::erase(number, '_');
+    std::string number = without_underscores(text);
     if (!is_bare_value(number)) fail_here("'{}' is not a number or boolean; strings need quotes", text);
     return number;
   }
@@ -207,7 +253,7 @@ class Reader {
 std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view name) { return Reader(text, name).entries(); }
 
 std::string toml_value(std::string_view value) {
-  if (std::string bare(value); is_bare_value(bare)) return bare;
+  if (is_bare_value(value)) return std::string(value);
   std::string text = "\"";
   for (const char c : value) {
     if (c == '"' || c == '\\') {

@@ -77,6 +77,28 @@ TEST(Toml, RejectsWhatItDoesNotRead) {
   expect_rejected("a = 1\na = 2", "f.toml:2: 'a' is set twice");
 }
 
+TEST(Toml, RejectsControlCharacters) {
+  expect_rejected("a = 1\n# \x1b[2J", "f.toml:2: expected text, found the control character 1b");
+  expect_rejected(std::string_view("a = 1\0", 6), "f.toml:1: expected text, found the control character 00");
+  expect_rejected("a = '\x7f'", "the control character 7f");
+  EXPECT_EQ(values_of("a = '\t\xe9'"), Values{"\t\xe9"});
+}
+
+TEST(Toml, UnderscoresStandBetweenDigits) {
+  EXPECT_EQ(values_of("a = 1_0.0_1e1_0"), Values{"10.01e10"});
+  EXPECT_EQ(values_of("a = 0xBE_EF"), Values{"0xBEEF"});
+  for (const char* bad : {"a = _1", "a = 1_", "a = 1__0", "a = 1_.0", "a = tr_ue", "a = 0_x1", "a = +_1"})
+    expect_rejected(bad, "not a number");
+}
+
+// A pattern matched by recursion would run out of stack.
+TEST(Toml, LongValuesAreReadAndWritten) {
+  const std::string digits(3'000'000, '7');
+  EXPECT_EQ(values_of("a = " + digits), Values{digits});
+  EXPECT_EQ(toml_value(digits), digits);
+  EXPECT_EQ(toml_value(digits + "x").size(), digits.size() + 3);
+}
+
 TEST(Toml, WritesWhatItReads) {
   const Values texts = {"true", "1e-3", "-5",   "007", "1_000",    "",     "cnn",        "it's \"so\"", "a\\b",
                         "#,[]", " x ",  "\x01", "\n",  "\xc3\xa9", "\x7f", "2024-01-31", "0x1F"};
