@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -16,29 +15,13 @@ import time
 import unittest
 from pathlib import Path
 
+from small_data import ingest
+
 PROGRAM = sys.argv[1]
-SIDE = 18  # of an image
 AUGMENT = "resize:20,grayscale,rotate:10,crop:2,flip,erase:0.3,mixup:0.3"
 RECIPE = {"--dataset": "small", "--model": "lenet", "--epochs": "2", "--batch-size": "50", "--augment": AUGMENT,
           "--replicas": "2", "--shards": "4"}
 ON_DISK = {"--cache-memory": "0"}
-
-
-def write_idx(path, kind, sizes, values):
-    path.write_bytes(struct.pack(f">I{len(sizes)}I", kind, *sizes) + values)
-
-
-def write_split(folder, name, count):
-    """Noisy images of ten classes: a bright bar whose place tells the class."""
-    labels = bytes(random.randrange(10) for _ in range(count))
-    noise = random.randbytes(count * SIDE * SIDE)
-    dark = bytes(value * 5 // 8 for value in range(256))
-    rows = [noise[i * SIDE:(i + 1) * SIDE] for i in range(count * SIDE)]
-    pixels = b"".join(row if label + 3 <= y < label + 6 else row.translate(dark)
-                      for image, label in enumerate(labels)
-                      for y, row in enumerate(rows[image * SIDE:(image + 1) * SIDE]))
-    write_idx(folder / f"{name}-images-idx3-ubyte", 0x803, [count, SIDE, SIDE], pixels)
-    write_idx(folder / f"{name}-labels-idx1-ubyte", 0x801, [count], labels)
 
 
 class CacheTest(unittest.TestCase):
@@ -48,12 +31,7 @@ class CacheTest(unittest.TestCase):
         cls.root = Path(cls.temporary.name)
         random.seed(1)
         for name, counts in (("small", (1500, 300)), ("large", (14000, 100))):
-            raw = cls.root / f"raw {name}"
-            raw.mkdir()
-            write_split(raw, "train", counts[0])
-            write_split(raw, "t10k", counts[1])
-            subprocess.run([PROGRAM, "data", "ingest", "--dataset", name, "--source", raw, "--data-dir",
-                            cls.root / "data", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+            ingest(PROGRAM, cls.root, name, *counts)
         cls.whole = cls.root / "whole"
         done = subprocess.run(cls.command("whole", {}), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
