@@ -1,6 +1,7 @@
 // lockring bench train|infer|gemm: steady-state figures, warm-up left out.
 #include "apps/bench_support.h"
 #include "apps/command.h"
+#include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
 #include "apps/train/trainer.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 namespace lockring::app {
 namespace {
@@ -47,31 +49,46 @@ int TrainBench::run() const {
   const models::ImageSpec images;
   const data::Split split = random_split(kSamples, images);
   const data::Transform transform = data::Transform::parse("normalize:0.286:0.353");
+  // All ranks of a job take as many steps, so the first says which one is the last.
+  std::function<bool()> enough;
   const TrainerOptions options{.build = [&] { return architecture.build(images); },
-                               .replicas = replicas > 0 ? replicas : usable_cores(),
+                               .world = &job(),
+                               .replicas = replicas > 0 ? replicas : cores_of_rank(),
                                .micro_batch = micro_batch >= 0 ? micro_batch : architecture.micro_batch,
-                               .optimizer = {.name = optimizer}};
+                               .optimizer = {.name = optimizer},
+                               .stop_request = [&] { return job().rank() == 0 && enough() ? 1 : 0; }};
   Trainer trainer(options, split, transform);
   const std::vector<std::uint32_t> order = data::epoch_order(data::all_samples(kSamples), 1, 0);
   std::int64_t step = 0;
   double data_seconds = 0;
-  const auto one_step = [&] {
-    const std::int64_t begin = step * batch_size % (kSamples - batch_size + 1);
-    data_seconds += trainer.step(std::span(order).subspan(begin, batch_size), 0, step, 1e-4).data_seconds;
-    ++step;
+  const auto time_steps = [&](double limit, int least) {
+    std::vector<double> times;
+    times.reserve(1 << 16);
+    const auto start = std::chrono::steady_clock::now();
+    enough = [&] { return std::ssize(times) + 1 >= least && seconds_since(start) >= limit; };
+    for (StepResult result; result.stop_request == 0; ++step) {
+      const std::int64_t begin = step * batch_size % (kSamples - batch_size + 1);
+      const auto call = std::chrono::steady_clock::now();
+      result = trainer.step(std::span(order).subspan(begin, batch_size), 0, step, 1e-4);
+      times.push_back(seconds_since(call));
+      data_seconds += result.data_seconds;
+    }
+    return times;
   };
-  time_calls(seconds / 4, 5, one_step);
+  time_steps(seconds / 4, 5);
   const long faults = page_faults();
   data_seconds = 0;
-  const std::vector<double> times = time_calls(seconds, 10, one_step);
+  const std::vector<double> times = time_steps(seconds, 10);
   const double faults_per_step = static_cast<double>(page_faults() - faults) / static_cast<double>(times.size());
   const double images_per_second = static_cast<double>(times.size() * batch_size) / sum(times);
-  const double peak = measure_fma_gflops(options.replicas);
+  double peak = measure_fma_gflops(options.replicas);
+  job().all().all_reduce(std::span(&peak, 1));
+  if (job().rank() != 0) return 0;
   const double flop = 2.0 * static_cast<double>(3 * models::multiply_adds(architecture, images) -
                                                 models::first_layer_multiply_adds(architecture, images));
   print_figures({{"model", model},
                  {"batch_size", batch_size},
-                 {"replicas", options.replicas},
+                 {"replicas", trainer.workers().total},
                  {"micro_batch", options.micro_batch},
                  {"images_per_second", images_per_second},
                  {"step_us_p50", quantile(times, 0.5) * 1e6},
