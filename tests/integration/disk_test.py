@@ -142,9 +142,21 @@ class DiskTest(unittest.TestCase):
             done = run("train", *RECIPE, "--data-dir", self.data, "--quiet", cwd=here)
             self.assert_refused(done, "cannot make the run directory .*Read-only file system")
 
-    def test_a_store_that_vanishes(self):
+    def test_a_store_that_vanishes_from_a_run(self):
+        """What a run reads from disk it holds open."""
+        process = subprocess.Popen([PROGRAM, "train", *RECIPE, "--epochs", "30", "--cache-memory", "0", "--data-dir",
+                                    self.data, "--run-dir", self.root / "run"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if line.startswith("epoch "):
+                break
         shutil.rmtree(self.data)
-        self.assert_refused(self.train(self.root / "run"), "no data set 'small'|small")
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+
+    def test_a_store_that_has_vanished(self):
+        shutil.rmtree(self.data)
+        self.assert_refused(self.train(self.root / "run"), "small")
         self.assertFalse((self.root / "run").exists())
 
 
