@@ -19,7 +19,7 @@ from pathlib import Path
 
 PROGRAM = sys.argv[1]
 SIDE = 12  # of an image
-RECIPE = ["--dataset", "small", "--model", "mlp", "--epochs", "3", "--batch-size", "32", "--replicas", "1"]
+RECIPE = ["--dataset", "small", "--model", "mlp", "--batch-size", "32", "--replicas", "1"]
 
 
 def mount(*arguments):
@@ -77,10 +77,12 @@ class DiskTest(unittest.TestCase):
         self.assertEqual(self.ingest(self.data).returncode, 0)
 
     def ingest(self, store):
-        return run("data", "ingest", "--dataset", "small", "--source", self.root / "raw", "--data-dir", store, "--quiet")
+        return run("data", "ingest", "--dataset", "small", "--source", self.root / "raw", "--data-dir", store,
+                   "--quiet")
 
     def train(self, folder, *more, **how):
-        return run("train", *RECIPE, "--data-dir", self.data, "--run-dir", folder, "--quiet", *more, **how)
+        return run("train", *RECIPE, "--epochs", "3", "--data-dir", self.data, "--run-dir", folder, "--quiet", *more,
+                   **how)
 
     def assert_refused(self, done, expression):
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -94,8 +96,8 @@ class DiskTest(unittest.TestCase):
         size = (self.root / "whole" / "last.safetensors").stat().st_size >> 10
         with small_disk(self.root / "disk", size * 3 // 2) as disk:  # one checkpoint, and no room to replace it
             folder = disk / "run"
-            self.assert_refused(self.train(folder), "cannot write .*safetensors: No space left on device; the checkpoint "
-                                                    "of step 0 is kept, to go on from with --resume$")
+            self.assert_refused(self.train(folder), "cannot write .*safetensors: No space left on device; the "
+                                                    "checkpoint of step 0 is kept, to go on from with --resume$")
             self.assertEqual(list(folder.glob("*.tmp.*")), [])
             grow(disk, 16 * size)
             resumed = self.train(folder, "--resume")
@@ -139,7 +141,7 @@ class DiskTest(unittest.TestCase):
         here = self.root / "here"
         here.mkdir()
         with read_only(here):
-            done = run("train", *RECIPE, "--data-dir", self.data, "--quiet", cwd=here)
+            done = run("train", *RECIPE, "--epochs", "3", "--data-dir", self.data, "--quiet", cwd=here)
             self.assert_refused(done, "cannot make the run directory .*Read-only file system")
 
     def test_a_store_that_vanishes_from_a_run(self):
