@@ -20,6 +20,7 @@ ChannelStatistics read_images(const ImageStore& images, const std::function<void
   const std::int64_t at_once = std::min(std::max<std::int64_t>(kWindow / bytes, 1), images.size());
   std::vector<std::uint8_t> window(static_cast<std::size_t>(at_once * bytes));
   ChannelHistogram histogram(images.shape()[3]);
+  if (progress) progress(0);
   for (std::int64_t begin = 0; begin < images.size(); begin += at_once) {
     const std::int64_t count = std::min(at_once, images.size() - begin);
     in_parallel((count + kTurn - 1) / kTurn, usable_cores(), [&](std::int64_t turn) {

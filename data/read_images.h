@@ -10,7 +10,7 @@
 
 namespace lockring::data {
 
-// Told how many images are done.
+// Told how many images are done, from 0 on.
 using ImageProgress = std::function<void(std::int64_t done)>;
 
 // Hands the pixels of all images to `sink`, in order, some images at a time, and returns their statistics. Several

@@ -1,6 +1,7 @@
 // Where the images of a split are to lie, which follows from their sizes, the front and the memory.
 #pragma once
 
+#include "core/shape.h"
 #include "data/cache_file.h"
 #include "data/front.h"
 #include "data/manifest.h"
@@ -12,6 +13,7 @@ namespace lockring::data {
 
 struct SplitPlan {
   CacheKey key;  // of the images after the front
+  Shape image;   // [h, w, c], after the front
   std::int64_t images = 0;
   std::int64_t bytes = 0;  // of all of them, after the front
   bool changed = false;    // by the front; else they are used as they are stored

@@ -2,6 +2,8 @@
 
 #include "apps/job.h"
 #include "core/error.h"
+#include "data/dataset_store.h"
+#include "data/split_plan.h"
 
 #include <algorithm>
 #include <charconv>
@@ -46,11 +48,6 @@ void check_ranges(const TrainOptions& options) {
         "--label-smoothing {} is not possible; at least 0 and below 1", options.label_smoothing);
 }
 
-models::ImageSpec image_spec(const data::Dataset& dataset) {
-  const Shape& shape = dataset.train.images->shape();
-  return {shape[1], shape[2], shape[3], static_cast<std::int64_t>(dataset.classes.size())};
-}
-
 int replica_count(const TrainOptions& options) {
   return static_cast<int>(count_or(options.replicas, cores_of_rank(), kMostReplicas, "--replicas"));
 }
@@ -64,12 +61,20 @@ std::int64_t micro_batch_of(const TrainOptions& options, const models::Architect
                   "--micro-batch");
 }
 
-// Before the data set is prepared, which can take long.
-void check_texts(const TrainOptions& options) {
-  data::Transform::parse(options.augment);
+// What the images will be, once they are prepared. That can take long, so what is wrong with the options is found here.
+models::ImageSpec check_before_loading(const TrainOptions& options, const models::Architecture& architecture,
+                                       const data::Transform& transform) {
   replica_count(options);
   loader_thread_count(options, 0);
-  micro_batch_of(options, models::find_architecture(options.model));
+  micro_batch_of(options, architecture);
+  const data::Manifest manifest =
+      data::read_manifest(data::find_version(options.data.directory(), options.data.dataset));
+  std::int64_t memory = 0;
+  const Shape image = data::plan_split(manifest, "train", transform.front(), memory).image;
+  transform.check_fits(image[0], image[1], image[2]);
+  const models::ImageSpec images{image[0], image[1], image[2], static_cast<std::int64_t>(manifest.classes.size())};
+  architecture.build(images);
+  return images;
 }
 
 // The replicas fill their own batches where that is quick. Otherwise the cores that they leave help, and one thread at
@@ -116,13 +121,13 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
 
 Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   check_ranges(options);
-  check_texts(options);
   Setup setup;
   setup.architecture = &models::find_architecture(options.model);
-  setup.dataset =
-      data::load_dataset(options.data.directory(), options.data.dataset,
-                         reports.load_options(options.cache, data::Transform::parse(options.augment).front()));
-  setup.images = image_spec(setup.dataset);
+  // The statistics will be known later.
+  const data::Transform draft = data::Transform::parse(transform_spec(options), {{0.5F}, {0.5F}});
+  setup.images = check_before_loading(options, *setup.architecture, draft);
+  setup.dataset = data::load_dataset(options.data.directory(), options.data.dataset,
+                                     reports.load_options(options.cache, draft.front()));
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
   setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);
   setup.holdout = data::stratified_holdout(setup.dataset.train.labels, options.val_fraction, options.seed);

@@ -165,13 +165,7 @@ TEST_P(TrainerModelTest, ASteadyStepAllocatesNothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer keeps no freed memory, or touches memory of its own";
 #endif
-  TrainerOptions options = this->options(2, 0);
-  options.loader_threads = GetParam() == std::string("lenet") ? 2 : 0;
-  Trainer trainer(options, split_, transform_);
-  std::vector<std::uint32_t> order;
-  for (std::int64_t step = 0; step < 16; ++step)
-    order.insert(order.end(), batch(64, step).begin(), batch(64, step).end());
-  trainer.expect(order, 64, 0);
+  Trainer trainer(options(2, 0), split_, transform_);
   std::int64_t step = 0;
   for (; step < 8; ++step) trainer.step(batch(64, step), 0, step, 1e-3);
   const std::int64_t blocks = allocator_stats().system_allocations;

@@ -31,7 +31,8 @@ TEST(ReadImagesTest, HandsOverAllPixelsInOrder) {
   const Tensor all = images.copy(0, 2500);
   EXPECT_TRUE(std::ranges::equal(found, all.values<std::uint8_t>()));
   EXPECT_GT(windows, 1u);
-  EXPECT_EQ(progress.size(), windows);
+  EXPECT_EQ(progress.size(), windows + 1);
+  EXPECT_EQ(progress.front(), 0);
   EXPECT_EQ(progress.back(), 2500);
   double sum = 0;
   double squares = 0;
