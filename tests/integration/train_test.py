@@ -166,17 +166,55 @@ class TrainTest(unittest.TestCase):
         self.assert_cannot_write(finished.returncode, finished.stdout, finished.stderr, "the checkpoint of step .*")
         run.chmod(0o700)
 
+    def runs(self, *arguments):
+        return subprocess.run([PROGRAM, "runs", *arguments], capture_output=True, text=True)
+
+    def test_a_run_can_be_watched_from_its_first_moment_on(self):
+        folder = self.root / "watched"
+        folder.mkdir()
+        process = subprocess.Popen(self.command(folder / "a"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        seen = []
+        while process.poll() is None:
+            seen += json.loads(self.runs("ls", folder, "--json").stdout)
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        self.assert_same_as_whole(folder / "a")
+        states = {run["state"] for run in seen}
+        self.assertLessEqual(states, {"running", "finished"}, states)
+        self.assertIn("running", states)
+        # The configuration is there before anything is trained; no file is ever seen half-written.
+        self.assertEqual([run["problems"] for run in seen if run["metrics"] and run["problems"]], [])
+        counts = [run["metrics"].get("epochs", 0) for run in seen]
+        self.assertEqual(counts, sorted(counts))
+        (last,) = json.loads(self.runs("ls", folder, "--json").stdout)
+        self.assertEqual((last["state"], last["metrics"]["epochs"]), ("finished", EPOCHS))
+
+    def test_a_stopped_run_is_told_from_a_killed_and_a_finished_one(self):
+        folder = self.root / "told apart"
+        folder.mkdir()
+        self.interrupt(folder / "stopped", lambda process: process.terminate())
+        self.interrupt(folder / "killed", lambda process: process.kill())
+        self.train(folder / "finished")
+        states = {run["run"]: run["state"] for run in json.loads(self.runs("ls", folder, "--json").stdout)}
+        self.assertEqual(states, {str(folder / "stopped"): "stopped", str(folder / "killed"): "stopped",
+                                  str(folder / "finished"): "finished"})
+        self.assertEqual(self.runs("rm", folder / "stopped", folder / "killed", "--yes").returncode, 0)
+        self.assertEqual([path.name for path in folder.iterdir()], ["finished"])
+
     def test_two_processes_do_not_train_in_one_folder(self):
         run = self.root / "shared"
         refusals = []
 
         def resume_at_once(process):
             refusals.append(self.train(run, "--resume"))
+            refusals.append(self.runs("rm", run, "--yes"))
             process.terminate()
 
         self.assertEqual(self.interrupt(run, resume_at_once)[0], 128 + signal.SIGTERM)
         self.assertEqual(refusals[0].returncode, 2)
         self.assertIn("another process is training in", refusals[0].stderr)
+        self.assertEqual(refusals[1].returncode, 2)
+        self.assertIn("is being trained in", refusals[1].stderr)
 
 
 if __name__ == "__main__":
