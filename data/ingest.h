@@ -21,11 +21,11 @@ struct IngestOptions {
   // The digest (dataset_store.h), or its first 16 digits or more; empty accepts any.
   std::string expect_digest;
   // For sources without a test set (raw_dataset.h).
-  std::optional<double> test_fraction;
+  std::optional<double> test_fraction = {};
   std::uint64_t seed = 1;
   FileProgress progress;
   Notice notice;   // what the user should know but need not stop for
-  Notice warning;  // what the user must know: results would mislead
+  Notice warning = {};  // what the user must know: results would mislead
 };
 
 struct IngestReport {

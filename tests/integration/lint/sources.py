@@ -8,7 +8,7 @@ SOURCE_FOLDERS = ("core", "ops", "nn", "models", "data", "distributed", "apps")
 CPP_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 
 # Folders that hold no source of ours, by name or by a file in them.
-SKIPPED_NAMES = {"build", "runs", "__pycache__"}
+SKIPPED_NAMES = {"build", "__pycache__"}
 SKIPPED_MARKS = ("CMakeCache.txt", "pyvenv.cfg")
 
 COMMENT_OR_STRING = re.compile(
