@@ -25,8 +25,17 @@ void reverse_bytes(const std::uint8_t* from, std::int64_t count, std::uint8_t* t
   reverse_word(count - kWord);
 }
 
+// Four bytes at a time; the fourth is written over by the next pixel.
+void reverse_colours(const std::uint8_t* from, std::int64_t count, std::uint8_t* to) {
+  constexpr std::int64_t kChannels = 3;
+  std::copy_n(from + (count - 1) * kChannels, kChannels, to);  // behind the last one there may be nothing to read
+  for (std::int64_t i = 1; i < count - 1; ++i) std::memcpy(to + i * kChannels, from + (count - 1 - i) * kChannels, 4);
+  if (count > 1) std::copy_n(from, kChannels, to + (count - 1) * kChannels);
+}
+
 void mirror_pixels(const std::uint8_t* from, std::int64_t count, std::int64_t channels, std::uint8_t* to) {
   if (channels == 1) return reverse_bytes(from, count, to);
+  if (channels == 3) return reverse_colours(from, count, to);
   for (std::int64_t i = 0; i < count; ++i) std::copy_n(from + (count - 1 - i) * channels, channels, to + i * channels);
 }
 
@@ -71,10 +80,20 @@ void rotate_pixels(const std::uint8_t* pixels, std::int64_t height, std::int64_t
       const std::int64_t at_x = rotation.cosine * right + rotation.sine * down + (width - 1) * 65536;
       const std::int64_t row = at_y >> 17, column = at_x >> 17;
       const std::int64_t below = at_y >> 9 & 255, beside = at_x >> 9 & 255;
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const std::int64_t upper = pixel(row, column, c) * (256 - beside) + pixel(row, column + 1, c) * beside;
-        const std::int64_t lower = pixel(row + 1, column, c) * (256 - beside) + pixel(row + 1, column + 1, c) * beside;
-        *turned++ = static_cast<std::uint8_t>((upper * (256 - below) + lower * below + 32768) >> 16);
+      const auto blend = [=](std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+        const std::int64_t upper = a * (256 - beside) + b * beside;
+        const std::int64_t lower = c * (256 - beside) + d * beside;
+        return static_cast<std::uint8_t>((upper * (256 - below) + lower * below + 32768) >> 16);
+      };
+      if (row >= 0 && row + 1 < height && column >= 0 && column + 1 < width) {
+        const std::uint8_t* at = pixels + (row * width + column) * channels;
+        const std::uint8_t* under = at + width * channels;
+        for (std::int64_t c = 0; c < channels; ++c, ++at, ++under)
+          *turned++ = blend(at[0], at[channels], under[0], under[channels]);
+      } else {
+        for (std::int64_t c = 0; c < channels; ++c)
+          *turned++ = blend(pixel(row, column, c), pixel(row, column + 1, c), pixel(row + 1, column, c),
+                            pixel(row + 1, column + 1, c));
       }
     }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace lockring::data {
 namespace {
@@ -119,12 +120,23 @@ void Transform::convert(const Tensor& images, const View& view, float* values) c
     convert_placed(pixels + i * image.elements(), image, view.placement, values + i * image.elements());
 }
 
+// Channels in turn, many pixels at a time: loops over three channels would be too short to be fast.
 void Transform::convert_bytes(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels,
                               float* values) const {
   if (scale_.size() == 1) return scale_bytes(pixels, count * channels, scale_[0], shift_[0], values);
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t c = 0; c < channels; ++c, ++pixels, ++values)
-      *values = static_cast<float>(*pixels) * scale_[c] + shift_[c];
+  constexpr std::int64_t kMost = 48;
+  assert(channels <= kMost);
+  const std::int64_t period = kMost / channels * channels;
+  std::array<float, kMost> scale, shift;
+  for (std::int64_t i = 0; i < period; ++i) {
+    scale[i] = scale_[i % channels];
+    shift[i] = shift_[i % channels];
+  }
+  for (std::int64_t begin = 0; begin < count * channels; begin += period) {
+    const std::int64_t some = std::min(period, count * channels - begin);
+    for (std::int64_t i = 0; i < some; ++i)
+      values[begin + i] = static_cast<float>(pixels[begin + i]) * scale[i] + shift[i];
+  }
 }
 
 // Rows of 28 pixels are too short to convert fast one by one. They are placed as bytes first, then converted together;

@@ -102,6 +102,25 @@ TEST(Transform, NormalisesByChannel) {
   expect_error(ErrorCode::usage, "numbers for 1 channels, found 3", [&] { batch_of(transform, grey, all_samples(1)); });
 }
 
+// However many values are converted at a time.
+TEST(Transform, NormalisesAnyNumberOfPixels) {
+  for (std::int64_t channels = 1; channels <= 4; ++channels)
+    for (const std::int64_t width : {1, 11, 12, 13, 16, 17, 48, 49, 97}) {
+      ChannelStatistics statistics;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        statistics.mean.push_back(0.1F * static_cast<float>(c + 1));
+        statistics.deviation.push_back(0.5F / static_cast<float>(c + 1));
+      }
+      const Tensor images = make_images(1, 1, width, channels);
+      const std::vector<float> found = view_of(Transform::parse("normalize", statistics), images);
+      for (std::int64_t i = 0; i < images.elements(); ++i) {
+        const float byte = static_cast<float>(images.data<std::uint8_t>()[i]) / 255;
+        const auto c = static_cast<std::size_t>(i % channels);
+        EXPECT_NEAR(found[i], (byte - statistics.mean[c]) / statistics.deviation[c], 1e-5) << width << " " << i;
+      }
+    }
+}
+
 struct Size {
   std::int64_t height, width, channels;
 };
