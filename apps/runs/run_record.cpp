@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -133,7 +134,8 @@ void take_summary(RunRecord& run) {
 
 // A run without a status is of before there was one.
 RunStatus read_status(RunRecord& run) {
-  if (!RunLock().take(run.path)) return {RunState::running, ""};
+  constexpr std::chrono::milliseconds kBriefly{20};
+  if (!RunLock().take(run.path, kBriefly)) return {RunState::running, ""};
   const auto text = text_of(run, "status.json");
   std::error_code ignored;
   if (!text) return {fs::exists(run.path / "summary.json", ignored) ? RunState::finished : RunState::stopped, ""};

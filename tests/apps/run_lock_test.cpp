@@ -15,7 +15,7 @@ TEST(RunLock, IsHeldByOneAtATime) {
   const TemporaryDirectory folder;
   std::optional<RunLock> first(std::in_place);
   EXPECT_TRUE(first->take(folder.path()));
-  EXPECT_FALSE(RunLock().take(folder.path()));
+  EXPECT_FALSE(RunLock().take(folder.path(), std::chrono::milliseconds(10)));
   first.reset();
   EXPECT_TRUE(RunLock().take(folder.path()));
 }
@@ -28,7 +28,7 @@ TEST(RunLock, WaitsForOneWhoOnlyLooks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     looking.reset();
   });
-  EXPECT_TRUE(RunLock().take(folder.path()));
+  EXPECT_TRUE(RunLock().take(folder.path(), std::chrono::minutes(1)));
   leaves.join();
 }
 

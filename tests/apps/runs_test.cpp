@@ -168,7 +168,8 @@ TEST_F(RunsTest, RmAsks) {
   EXPECT_NE(asked.find(" B, with notes.txt, which is not of the run); " + path("cnn-2") + " ("), std::string::npos)
       << asked;
   EXPECT_TRUE(remove_runs(runs, [&](const std::string&) {
-    EXPECT_FALSE(RunLock().take(folder("cnn-1"))) << "nobody may begin to train in it meanwhile";
+    EXPECT_FALSE(RunLock().take(folder("cnn-1"), std::chrono::milliseconds(10)))
+        << "nobody may begin to train in it meanwhile";
     return true;
   }));
   EXPECT_FALSE(fs::exists(folder("cnn-1")));
