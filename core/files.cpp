@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace lockring {
@@ -38,6 +39,9 @@ void sync_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)), temporary_(temporary_name(target_)) {
+  std::error_code ignored;  // what is wrong with a path will show
+  check(!std::filesystem::is_other(target_, ignored), ErrorCode::data, "cannot write {}: it is no regular file",
+        target_.string());
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) fail_with_errno("write", target_);
 }

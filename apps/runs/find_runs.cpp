@@ -74,7 +74,7 @@ fs::path named_run(const std::string& name) {
   if (fs::is_directory(parent, ignored))
     for (const fs::path& run : find_runs(parent, problems))
       known.push_back(parent == "runs" ? run.lexically_relative(parent).string() : run.string());
-  fail(ErrorCode::usage, "there is no run {}{}", name, did_you_mean(name, known));
+  fail(ErrorCode::usage, "there is no run '{}'{}", name, did_you_mean(name, known));
 }
 
 }  // namespace lockring::app

@@ -51,17 +51,23 @@ void read_config(RunRecord& run) {
   }
 }
 
+// 0 if it has none.
+std::int64_t epoch_of(const nlohmann::json& line) {
+  const auto epoch = line.is_object() ? line.find("epoch") : line.end();
+  return line.is_object() && epoch != line.end() && epoch->is_number_integer() ? epoch->get<std::int64_t>() : 0;
+}
+
 // The later of two lines of one epoch counts. While training goes on, the last line may be under way.
 void read_metrics(RunRecord& run) {
   const std::string text = text_of(run, "metrics.jsonl").value_or("");
-  std::map<double, Metrics> epochs;
+  std::map<std::int64_t, Metrics> epochs;
   int number = 0;
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const nlohmann::json line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
     begin = end + 1;
-    if (line.is_object() && line.contains("epoch") && line["epoch"].is_number()) {
-      epochs[line["epoch"].get<double>()] = numbers_of(line);
+    if (epoch_of(line) >= 1) {
+      epochs[epoch_of(line)] = numbers_of(line);
     } else if (end < text.size() || run.status.state != RunState::running) {
       run.problems.push_back(
           fmt::format("{}:{} is no whole line of an epoch", (run.path / "metrics.jsonl").string(), number + 1));

@@ -105,6 +105,13 @@ TEST_F(RunRecordTest, NamesWhatIsDamaged) {
   EXPECT_EQ(run.problems.size(), 8u);
 }
 
+TEST_F(RunRecordTest, AnEpochIsAPositiveWholeNumber) {
+  make_run("a", {.metrics = "{\"epoch\":0}\n{\"epoch\":-1}\n{\"epoch\":1.5}\n{\"epoch\":1e3}\n{\"epoch\":7}\n"});
+  const RunRecord run = read_run(folder("a"));
+  EXPECT_EQ(run.epochs.size(), 1u);
+  EXPECT_EQ(run.problems.size(), 4u);
+}
+
 TEST_F(RunRecordTest, ALineUnderWayIsNoDamage) {
   make_run("a", {.metrics = "{\"epoch\":1}\n{\"epo"});
   EXPECT_EQ(read_run(folder("a")).problems.size(), 1u);
@@ -142,10 +149,10 @@ TEST_F(RunRecordTest, ARunIsNamedByItsFolder) {
   make_run("cnn-1", {});
   EXPECT_EQ(named_run(folder("cnn-1").string()), folder("cnn-1"));
   EXPECT_EQ(named_run(folder("cnn-1").string() + "/"), folder("cnn-1"));
-  expect_error(ErrorCode::usage, "cnn-2 (did you mean '" + folder("cnn-1").string() + "'?)",
+  expect_error(ErrorCode::usage, "cnn-2' (did you mean '" + folder("cnn-1").string() + "'?)",
                [&] { named_run(folder("cnn-2").string()); });
   expect_error(ErrorCode::usage, "is not the directory of a run", [&] { named_run(folder("").string()); });
-  expect_error(ErrorCode::usage, "there is no run zebra", [&] { named_run("zebra"); });
+  expect_error(ErrorCode::usage, "there is no run 'zebra'", [&] { named_run("zebra"); });
 }
 
 }  // namespace

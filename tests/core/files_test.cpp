@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,6 +86,16 @@ TEST(AtomicFile, WritesIntoTheCurrentFolder) {
   write_file("plain_name", "text");
   fs::current_path(before);
   EXPECT_EQ(read_file(folder / "plain_name"), "text");
+}
+
+// Such as /dev/full, which root could rename over.
+TEST(AtomicFile, ReplacesNoDevice) {
+  const TemporaryDirectory folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_error(ErrorCode::data, "pipe: it is no regular file", [&] { AtomicFile(folder / "pipe"); });
+  fs::create_symlink("pipe", folder / "link");
+  expect_error(ErrorCode::data, "link: it is no regular file", [&] { AtomicFile(folder / "link"); });
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
 }
 
 TEST(AtomicFile, AFolderThatIsNotThereIsAnError) {
