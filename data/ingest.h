@@ -24,7 +24,7 @@ struct IngestOptions {
   std::optional<double> test_fraction = {};
   std::uint64_t seed = 1;
   FileProgress progress;
-  Notice notice;   // what the user should know but need not stop for
+  Notice notice;        // what the user should know but need not stop for
   Notice warning = {};  // what the user must know: results would mislead
 };
 
