@@ -46,7 +46,6 @@ void Loader::expect(std::span<const std::uint32_t> order, std::int64_t batch_siz
   order_epoch_ = epoch;
   next_position_ = first_ = prepared_ = 0;
   while (prepared_ < kSlots && prepare_next(slots_[prepared_])) ++prepared_;
-  work_there_.notify_all();
 }
 
 void Loader::begin_step(std::span<const std::uint32_t> batch, std::int64_t epoch) {
@@ -60,7 +59,6 @@ void Loader::begin_step(std::span<const std::uint32_t> batch, std::int64_t epoch
     first_ = (first_ + 1) % kSlots;
     if (!again) --prepared_;
     current_ = nullptr;
-    work_there_.notify_all();
   }
   if (prepared_ == 0) return;
   Slot& slot = slots_[first_];
@@ -114,6 +112,8 @@ bool Loader::prepare_next(Slot& slot) {
   slot.failure = nullptr;
   make_room(slot);
   slot.chunks.assign(static_cast<std::size_t>((slot.part.size() + kChunk - 1) / kChunk), Chunk::waiting);
+  // No more threads than there are chunks.
+  for (std::size_t i = 0; i < std::min(slot.chunks.size(), threads_.size()); ++i) work_there_.notify_one();
   return true;
 }
 

@@ -77,11 +77,13 @@ models::ImageSpec check_before_loading(const TrainOptions& options, const models
   return images;
 }
 
-// The replicas fill their own batches where that is quick. Otherwise the cores that they leave help, and one thread at
-// least, for what waits for a disk.
+// The replicas fill their own batches where that is quick. Otherwise the cores that they leave help; where they leave
+// none, as many threads as replicas, so that none of these is held up more than the others.
 int automatic_loader_threads(const Setup& setup, int replicas) {
+  constexpr int kMostWithoutCores = 4;
   const bool quick = setup.dataset.train.images->access() == data::Access::memory && !setup.transform.rotates();
-  return quick ? 0 : std::max(cores_of_rank() - replicas, 1);
+  const int spare = cores_of_rank() - replicas;
+  return quick ? 0 : spare > 0 ? spare : std::min(replicas, kMostWithoutCores);
 }
 
 // From what is known to every rank, so that the bits repeat: with shards that are given, as one binary tree, whatever
