@@ -91,7 +91,8 @@ class DataTest(unittest.TestCase):
     def train(self, name, *more):
         run = self.root / f"run of {name}"
         done = self.run_program("train", "--dataset", name, "--data-dir", self.root / "data", "--run-dir", run,
-                                "--cache-dir", self.root / "cache", "--model", "cnn", "--epochs", "1", "--batch-size", "8", "--quiet", *more)
+                                "--cache-dir", self.root / "cache", "--model", "cnn", "--epochs", "1", "--batch-size",
+                                "8", "--quiet", *more)
         self.assertEqual(done.returncode, 0, done.stderr)
         return run, json.loads((run / "summary.json").read_text())
 
