@@ -51,8 +51,9 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--replicas", o.replicas, "threads that train in lockstep; auto is one a core");
   app.add_option("--micro-batch", o.micro_batch, "images computed at once; auto is the model's own");
   app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
-  app.add_option("--loader-threads", o.loader_threads,
-                 "threads that prepare batches ahead; auto is none where that is quick, else one a spare core or replica");
+  app.add_option(
+      "--loader-threads", o.loader_threads,
+      "threads that prepare batches ahead; auto is none where that is quick, else one a spare core or replica");
   app.add_option("--allreduce", o.all_reduce,
                  "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring")
       ->check(one_of({"auto", "mirrored", "ring", "halving-doubling"}));

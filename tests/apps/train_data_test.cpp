@@ -86,8 +86,7 @@ TEST_F(TrainDataTest, PlaceAndThreadsChangeNoBit) {
 TEST_F(TrainDataTest, TheLogSaysWhereImagesLie) {
   train_well("disk", on_disk({"--max-steps", "1"}));
   const std::string bytes_text = "190 KiB";  // 600 images of 18 x 18
-  EXPECT_NE(bytes("disk", "log.txt").find("training images: " + bytes_text + ", read from disk by "),
-            std::string::npos)
+  EXPECT_NE(bytes("disk", "log.txt").find("training images: " + bytes_text + ", read from disk by "), std::string::npos)
       << bytes("disk", "log.txt");
   train_well("nowhere", {"--augment", "resize:20", "--max-steps", "1", "--cache-memory", "0", "--cache-dir",
                          "/dev/null/cache", "--loader-threads", "2"});
