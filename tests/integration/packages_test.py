@@ -208,10 +208,10 @@ class PackagesTest(unittest.TestCase):
 
     def test_events_of_a_resumed_run_go_on_where_it_does(self):
         whole, resumed = self.root / "whole", self.root / "resumed"
-        self.train(whole, "--model", "mlp", epochs=40)
+        self.train(whole, "--model", "mlp", epochs=150)
         self.kill_once(lambda: (resumed / "metrics.jsonl").exists() and len(metrics_of(resumed)) >= 5,
-                       self.command(resumed, "--model", "mlp", epochs=40))
-        self.train(resumed, "--model", "mlp", "--resume", epochs=40)
+                       self.command(resumed, "--model", "mlp", epochs=150))
+        self.train(resumed, "--model", "mlp", "--resume", epochs=150)
         first, second = events_of(whole), events_of(resumed)
         self.assertEqual(len(list(resumed.glob("events.*"))), 2)
         for tag in ("loss/train", "acc/val", "loss/val", "epoch", "acc/test"):

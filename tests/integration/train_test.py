@@ -19,10 +19,12 @@ from pathlib import Path
 from small_data import ingest
 
 PROGRAM = sys.argv[1]
-EPOCHS = 12
-# A run of about a second, most of which is training.
-RECIPE = ["--dataset", "small", "--model", "lenet", "--epochs", str(EPOCHS), "--batch-size", "32", "--augment",
-          "crop:1,flip", "--optimizer", "adamw", "--ema", "0.9", "--schedule", "onecycle", "--replicas", "2"]
+# A run that goes on to its end is short, but long enough that this process, on a busy machine, sees its first epoch
+# before it is over. One that is only stopped is endless.
+EPOCHS = 40
+ENDLESS = 100000
+RECIPE = ["--dataset", "small", "--model", "lenet", "--batch-size", "32", "--augment", "crop:1,flip", "--optimizer",
+          "adamw", "--ema", "0.9", "--schedule", "onecycle", "--replicas", "2"]
 
 
 class TrainTest(unittest.TestCase):
@@ -46,16 +48,18 @@ class TrainTest(unittest.TestCase):
         cls.temporary.cleanup()
 
     @classmethod
-    def command(cls, run, *more):
-        return [PROGRAM, "train", *RECIPE, "--data-dir", cls.root / "data", "--run-dir", run, *more]
+    def command(cls, run, *more, epochs=EPOCHS):
+        return [PROGRAM, "train", *RECIPE, "--epochs", str(epochs), "--data-dir", cls.root / "data", "--run-dir", run,
+                *more]
 
     @classmethod
-    def train(cls, run, *more, **how):
-        return subprocess.run(cls.command(run, *more), capture_output=True, text=True, **how)
+    def train(cls, run, *more, epochs=EPOCHS, **how):
+        return subprocess.run(cls.command(run, *more, epochs=epochs), capture_output=True, text=True, **how)
 
-    def interrupt(self, run, interruption, *more):
+    def interrupt(self, run, interruption, *more, epochs=EPOCHS):
         """Starts a run, waits for the end of an epoch and a random part of the next, and interrupts it."""
-        process = subprocess.Popen(self.command(run, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(self.command(run, *more, epochs=epochs), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
         for line in process.stderr:
             if line.startswith("epoch "):
                 break
@@ -103,7 +107,8 @@ class TrainTest(unittest.TestCase):
 
     def test_quiet_is_quiet_when_it_is_stopped(self):
         run = self.root / "quiet"
-        process = subprocess.Popen(self.command(run, "--quiet"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(self.command(run, "--quiet", epochs=ENDLESS), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         while not (run / "last.safetensors").exists():
             time.sleep(0.01)
         process.terminate()
@@ -192,8 +197,8 @@ class TrainTest(unittest.TestCase):
     def test_a_stopped_run_is_told_from_a_killed_and_a_finished_one(self):
         folder = self.root / "told apart"
         folder.mkdir()
-        self.interrupt(folder / "stopped", lambda process: process.terminate())
-        self.interrupt(folder / "killed", lambda process: process.kill())
+        self.interrupt(folder / "stopped", lambda process: process.terminate(), epochs=ENDLESS)
+        self.interrupt(folder / "killed", lambda process: process.kill(), epochs=ENDLESS)
         self.train(folder / "finished")
         states = {run["run"]: run["state"] for run in json.loads(self.runs("ls", folder, "--json").stdout)}
         self.assertEqual(states, {str(folder / "stopped"): "stopped", str(folder / "killed"): "stopped",
@@ -206,11 +211,11 @@ class TrainTest(unittest.TestCase):
         refusals = []
 
         def resume_at_once(process):
-            refusals.append(self.train(run, "--resume"))
+            refusals.append(self.train(run, "--resume", epochs=ENDLESS))
             refusals.append(self.runs("rm", run, "--yes"))
             process.terminate()
 
-        self.assertEqual(self.interrupt(run, resume_at_once)[0], 128 + signal.SIGTERM)
+        self.assertEqual(self.interrupt(run, resume_at_once, epochs=ENDLESS)[0], 128 + signal.SIGTERM)
         self.assertEqual(refusals[0].returncode, 2)
         self.assertIn("another process is training in", refusals[0].stderr)
         self.assertEqual(refusals[1].returncode, 2)
