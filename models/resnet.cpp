@@ -21,23 +21,26 @@ void add_residual(nn::Sequential& to, const std::string& name, std::int64_t chan
   to.add<nn::Residual>(name, std::move(body));
 }
 
-}  // namespace
-
 // Pools early and widens late: most of the work is done on 7 x 7 and 14 x 14 planes.
-std::unique_ptr<nn::Module> resnet(const ImageSpec& images) {
-  constexpr std::int64_t kWidth = 16;
+std::unique_ptr<nn::Module> residual_network(const ImageSpec& images, std::int64_t width) {
   Plane(images).pool().pool();
   auto model = std::make_unique<nn::Sequential>();
-  add_conv_norm(*model, "stem", images.channels, kWidth);
+  add_conv_norm(*model, "stem", images.channels, width);
   model->add<nn::MaxPool2d>("pool1", 2);
-  add_conv_norm(*model, "widen1", kWidth, 2 * kWidth);
-  add_residual(*model, "block1", 2 * kWidth);
+  add_conv_norm(*model, "widen1", width, 2 * width);
+  add_residual(*model, "block1", 2 * width);
   model->add<nn::MaxPool2d>("pool2", 2);
-  add_conv_norm(*model, "widen2", 2 * kWidth, 4 * kWidth);
-  add_residual(*model, "block2", 4 * kWidth);
+  add_conv_norm(*model, "widen2", 2 * width, 4 * width);
+  add_residual(*model, "block2", 4 * width);
   model->add<nn::GlobalMaxPool>("pool3");
-  model->add<nn::Linear>("dense", 4 * kWidth, images.classes);
+  model->add<nn::Linear>("dense", 4 * width, images.classes);
   return model;
 }
+
+}  // namespace
+
+std::unique_ptr<nn::Module> resnet(const ImageSpec& images) { return residual_network(images, 16); }
+
+std::unique_ptr<nn::Module> resnet_wide(const ImageSpec& images) { return residual_network(images, 32); }
 
 }  // namespace lockring::models

@@ -29,7 +29,7 @@ TEST(Models, TableHasARowForEachName) {
     EXPECT_FALSE(architecture.purpose.empty()) << architecture.name;
     EXPECT_EQ(&find_architecture(architecture.name), &architecture);
   }
-  for (const char* name : {"mlp", "cnn", "cnn_bn", "cnn_dropout", "lenet", "resnet"})
+  for (const char* name : {"mlp", "cnn", "cnn_bn", "cnn_dropout", "lenet", "resnet", "resnet_wide"})
     EXPECT_EQ(std::ranges::count(names, name), 1) << name;
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
 }
@@ -37,7 +37,7 @@ TEST(Models, TableHasARowForEachName) {
 TEST(Models, AnUnknownNameSuggestsTheNearest) {
   expect_error(ErrorCode::usage, "there is no model 'cnn_bm' (did you mean 'cnn_bn'",
                [] { find_architecture("cnn_bm"); });
-  expect_error(ErrorCode::usage, "there are mlp, cnn, cnn_bn, cnn_dropout, lenet, resnet",
+  expect_error(ErrorCode::usage, "there are mlp, cnn, cnn_bn, cnn_dropout, lenet, resnet, resnet_wide",
                [] { find_architecture("transformer"); });
   expect_error(ErrorCode::usage, "there is no model ''", [] { find_architecture(""); });
 }
@@ -57,6 +57,8 @@ TEST(Models, MultiplyAddsAreThoseCountedByHand) {
   EXPECT_EQ(first("lenet"), 28 * 28 * 6 * 25);
   EXPECT_EQ(all("resnet"), 28 * 28 * 16 * 9 + 14 * 14 * 32 * (144 + 288 + 288) + 7 * 7 * 64 * (288 + 576 + 576) + 640);
   EXPECT_EQ(first("resnet"), 28 * 28 * 16 * 9);
+  EXPECT_EQ(all("resnet_wide"),
+            28 * 28 * 32 * 9 + 14 * 14 * 64 * (288 + 576 + 576) + 7 * 7 * 128 * (576 + 1152 + 1152) + 1280);
 }
 
 TEST(Models, CountOtherImagesToo) {
@@ -96,6 +98,7 @@ TEST(Models, RefuseImagesThatAreTooSmall) {
   expect_smallest("cnn_dropout", 18);
   expect_smallest("lenet", 12);
   expect_smallest("resnet", 4);
+  expect_smallest("resnet_wide", 4);
 }
 
 TEST(Models, RefuseNoChannelsAndNoClasses) {
