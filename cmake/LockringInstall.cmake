@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(folders core ops nn models data distributed apps)
-set(libraries)
+set(libraries lockring_http)  # whose headers lie in apps
 foreach(folder ${folders})
   if(TARGET lockring_${folder})
     list(APPEND libraries lockring_${folder})
