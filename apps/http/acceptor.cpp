@@ -20,7 +20,8 @@
 namespace lockring::app::http {
 namespace {
 
-constexpr int kFilesForOthers = 128;         // of the limit of open files, what is left to bundles, logs and listeners
+constexpr std::int64_t kFilesForOthers =
+    128;                                     // of the limit of open files, what is left to bundles, logs and listeners
 constexpr std::int64_t kRefusedAtOnce = 64;  // connections over the limit that are told so at the same time
 constexpr int kPauseMilliseconds = 50;       // when there are no descriptors left
 
@@ -86,7 +87,8 @@ Acceptor::Acceptor(const ServerOptions& options, std::vector<std::shared_ptr<Eve
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   spare_ = spare_descriptor();
   port_ = port_of(listener_);
-  most_ = std::clamp<std::int64_t>(raise_file_limit() - kFilesForOthers, 1, options.max_connections);
+  const std::int64_t files = raise_file_limit();
+  most_ = std::clamp<std::int64_t>(files - std::min(kFilesForOthers, files / 2), 1, options.max_connections);
 }
 
 Acceptor::~Acceptor() {

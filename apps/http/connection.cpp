@@ -18,7 +18,8 @@ constexpr std::size_t kMostBuffer = RequestParser::kMaxHead + 4 * 1024;
 constexpr std::size_t kFirstBody = 1024 * 1024;  // what is announced is believed up to here
 constexpr std::size_t kBodyRate = 64;            // bytes a millisecond, the least that a long upload has to reach
 constexpr std::size_t kMostLingered = 64 * 1024 * 1024;
-constexpr auto kLingerTime = milliseconds(2000);
+constexpr auto kLingerTime = milliseconds(2000);      // when more of the request is on its way
+constexpr auto kShortLingerTime = milliseconds(250);  // when only what was sent ahead may be
 constexpr auto kDrainGrace = milliseconds(250);
 
 bool has_no_body(unsigned status) { return status == 204 || status == 304 || status < 200; }
@@ -91,12 +92,7 @@ void Connection::on_read(std::size_t bytes) {
     begin_ = end_ = 0;
     return lingered_ > kMostLingered ? close() : read();
   }
-  if (into_body_) {
-    body_read_ += bytes;
-    if (phase_ == Phase::body) take_body(true);
-    return;
-  }
-  end_ += bytes;
+  (into_body_ ? body_read_ : end_) += bytes;
   take_input(true);
 }
 
@@ -245,7 +241,7 @@ void Connection::refuse(unsigned status, std::string_view message) { refuse(erro
 
 void Connection::refuse(Response response) {
   if (phase_ == Phase::writing || phase_ == Phase::lingering || phase_ == Phase::closed) return;
-  close_after_ = true;
+  close_after_ = refused_ = true;
   add(loop_.counters.bad, 1);
   ++loop_.status.in_flight;
   add(loop_.counters.in_flight, 1);
@@ -307,12 +303,16 @@ void Connection::finish_response() {
     on_complete(completed_);
   }
   response_ = Response();
-  served_ = true;
   if (close_after_) return linger();
   next_request();
 }
 
 void Connection::next_request() {
+  // What is refused before its head is understood is not taken for the request before.
+  completed_ = {.peer = peer_};
+  id_.clear();
+  http11_ = true;
+  is_head_request_ = false;
   idle_since_ = Clock::now();
   enter(Phase::idle, loop_.shared().options.idle_timeout);
   take_input(false);
@@ -320,7 +320,7 @@ void Connection::next_request() {
 
 void Connection::linger() {
   if (ended_) return close();
-  enter(Phase::lingering, kLingerTime);
+  enter(Phase::lingering, refused_ ? kLingerTime : kShortLingerTime);
   stream_->shutdown_write();
   begin_ = end_ = 0;
   read();

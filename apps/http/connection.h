@@ -82,8 +82,8 @@ class Connection final : public StreamUser {
   bool reading_ = false;      // a read is under way ...
   bool into_body_ = false;    // ... straight into the body
   bool ended_ = false;        // the client will send no more
+  bool refused_ = false;      // a request was not read to its end
   bool close_after_ = false;  // this response is the last
-  bool served_ = false;       // had a response before
 
   std::vector<char> buffer_;  // what was read and not used is in [begin_, end_)
   std::size_t begin_ = 0;

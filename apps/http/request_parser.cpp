@@ -31,7 +31,6 @@ class Reader final : public beast::basic_parser<true> {
   std::vector<Field> fields;
   std::string_view method, target;
   int version = 0;
-  std::string_view head;  // fields that are not inside it were folded
   Body* body = nullptr;
   std::size_t most = 0;
 
@@ -45,9 +44,6 @@ class Reader final : public beast::basic_parser<true> {
 
   void on_field_impl(beast::field, BeastView name, BeastView value, BeastError&) override {
     if (is_header_done()) return;  // a trailer, which nobody reads
-    const char* at = value.data();
-    if (!value.empty() && (at < head.data() || at >= head.data() + head.size()))
-      refuse(400, "header lines may not be folded");
     if (fields.size() == RequestParser::kMaxFields)
       refuse(431, fmt::format("more than {} header fields", RequestParser::kMaxFields));
     fields.push_back({view(name), view(value)});
@@ -99,7 +95,8 @@ void check_framing(const Request& request) {
   const std::string_view host = only(request, "Host");
   if (request.http11 && !request.has_header("Host")) refuse(400, "HTTP/1.1 needs a Host field");
   if (host.find_first_of(", /\\") != std::string_view::npos) refuse(400, "the Host field is not a host");
-  only(request, "Content-Length");
+  const std::string_view length = only(request, "Content-Length");
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) refuse(400, "Content-Length is not a number");
   const std::string_view coding = only(request, "Transfer-Encoding");
   if (!request.has_header("Transfer-Encoding")) return;
   if (!request.http11) refuse(400, "HTTP/1.0 has no Transfer-Encoding");
@@ -143,6 +140,8 @@ std::size_t RequestParser::find_head(std::string_view bytes) {
     scanned_ = found ? end + 1 : end;
     if (!found) break;
     if (end == line_begin_ || bytes[end - 1] != '\r') refuse(400, "a line that does not end with CR LF");
+    if (line_begin_ > 0 && (bytes[line_begin_] == ' ' || bytes[line_begin_] == '\t'))
+      refuse(400, "header lines may not be folded");
     if (line_begin_ == 0) check_request_line(bytes.substr(0, end - 1));
     if (end == line_begin_ + 1) {
       const std::size_t head = end + 1;
@@ -157,7 +156,6 @@ std::size_t RequestParser::find_head(std::string_view bytes) {
 Framing RequestParser::parse(std::string_view head, Request& request) {
   request.head.assign(head.begin(), head.end());
   Reader& reader = impl_->reader.emplace();
-  reader.head = {request.head.data(), request.head.size()};
   reader.fields.reserve(16);
   BeastError error;
   reader.put(boost::asio::buffer(request.head), error);
@@ -195,7 +193,13 @@ std::size_t RequestParser::take_chunks(std::string_view bytes, Body& body, std::
     if (error == beast::error::need_more) break;
     if (error) refuse(400, "malformed chunk: " + error.message());
   }
-  if (bytes.size() - used > kMaxTarget) refuse(400, "a chunk's line or a trailer is too long");
+  // What is left is an unfinished line, or several in a trailer.
+  const std::string_view left = bytes.substr(used);
+  if (reader.is_done()) return used;
+  if (left.size() > kMaxTarget) refuse(400, "a chunk's line or a trailer is too long");
+  for (std::size_t at = left.find('\n'); at != std::string_view::npos; at = left.find('\n', at + 1)) {
+    if (at == 0 || left[at - 1] != '\r') refuse(400, "a line that does not end with CR LF");
+  }
   return used;
 }
 

@@ -82,7 +82,7 @@ TEST(Hash, KeepsKeysWhereTheyAreWhenOneGoes) {
   int moved = 0;
   for (const auto& [key, place] : before) {
     const std::size_t now = policy->pick(candidates, {key});
-    if (place != 2) EXPECT_EQ(now, place);
+    EXPECT_TRUE(now == place || place == 2);
     moved += now != place ? 1 : 0;
   }
   EXPECT_GT(moved, 250);
