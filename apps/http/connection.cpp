@@ -309,7 +309,8 @@ void Connection::finish_response() {
 
 void Connection::next_request() {
   // What is refused before its head is understood is not taken for the request before.
-  completed_ = {.peer = peer_};
+  completed_ = Completed();
+  completed_.peer = peer_;
   id_.clear();
   http11_ = true;
   is_head_request_ = false;
