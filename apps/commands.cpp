@@ -16,6 +16,7 @@ Action data_ingest(CLI::App& app);
 Action data_verify(CLI::App& app);
 Action doctor(CLI::App& app);
 Action eval(CLI::App& app);
+Action load(CLI::App& app);
 Action models(CLI::App& app);
 Action predict(CLI::App& app);
 Action runs_compare(CLI::App& app);
@@ -39,6 +40,7 @@ std::span<const Command> commands() {
       {"runs rm", "remove runs", runs_rm},
       {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
       {"predict", "what a trained model takes images for", predict},
+      {"load", "requests against a server, and how long they took", load},
       {"models", "the architectures there are", models},
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},

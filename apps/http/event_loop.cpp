@@ -23,6 +23,8 @@ thread_local EventLoop* this_loop = nullptr;
 
 }  // namespace
 
+ClientLoop* current_client_loop() { return this_loop ? &this_loop->client_loop() : nullptr; }
+
 const LoopStatus* current_loop() { return this_loop ? &this_loop->status : nullptr; }
 
 struct EventLoop::Timer {
@@ -47,7 +49,8 @@ void LoopCounters::add_to(Counters& sum) const {
 EventLoop::EventLoop(int index, std::shared_ptr<const Shared> shared)
     : shared_(std::move(shared)),
       io_(std::make_unique<boost::asio::io_context>(1)),
-      timer_(std::make_unique<Timer>(*io_)) {
+      timer_(std::make_unique<Timer>(*io_)),
+      client_loop_(std::make_unique<ClientLoop>(*io_)) {
   status.index = index;
 }
 
@@ -75,6 +78,7 @@ void EventLoop::stop() {
   io_->stop();
   if (thread_.joinable()) thread_.join();
   ready_.clear();
+  client_loop_.reset();
   while (!connections_.empty()) {
     const std::shared_ptr<Connection> connection = connections_.back();
     connection->close();

@@ -1,6 +1,7 @@
 // One thread with its connections.
 #pragma once
 
+#include "apps/http/client_loop.h"
 #include "apps/http/server.h"
 
 #include <atomic>
@@ -67,6 +68,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::string_view date();
 
   boost::asio::io_context& io() { return *io_; }
+  ClientLoop& client_loop() { return *client_loop_; }
   const Shared& shared() const { return *shared_; }
   LoopStatus status;
   LoopCounters counters;
@@ -81,6 +83,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::shared_ptr<const Shared> shared_;
   std::unique_ptr<boost::asio::io_context> io_;
   std::unique_ptr<Timer> timer_;
+  std::unique_ptr<ClientLoop> client_loop_;
   std::vector<std::shared_ptr<Connection>> connections_;
   std::vector<std::shared_ptr<Connection>> ready_;
   bool draining_ = false;

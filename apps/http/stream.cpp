@@ -88,6 +88,17 @@ class StreamBase : public Stream, public std::enable_shared_from_this<Derived> {
   std::size_t next_ = 0;
 };
 
+// Calls `then` with whether the connection that is being made was made.
+template <class Then>
+void wait_for_connection(Socket& socket, Then then) {
+  socket.async_wait(Socket::wait_write, [&socket, then = std::move(then)](error_code error) {
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    const bool ok = !error && ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &reason, &size) == 0;
+    then(ok && reason == 0);
+  });
+}
+
 class TcpStream final : public StreamBase<TcpStream> {
  public:
   TcpStream(asio::io_context& io, int fd) : socket_(adopt(io, fd)) {}
@@ -95,7 +106,8 @@ class TcpStream final : public StreamBase<TcpStream> {
   Socket& layer() { return socket_; }
 
   void handshake(StreamUser& user) override {
-    asio::post(socket_.get_executor(), [user = user.shared_from_this()] { user->on_handshake(true); });
+    wait_for_connection(
+        socket_, [self = shared_from_this(), user = user.shared_from_this()](bool ok) { user->on_handshake(ok); });
   }
 
   // What the socket's buffer takes without waiting.
@@ -135,6 +147,13 @@ class TlsStream final : public StreamBase<TlsStream> {
   asio::ssl::stream<Socket>& layer() { return stream_; }
 
   void handshake(StreamUser& user) override {
+    if (is_server_) return shake_hands(user);
+    wait_for_connection(stream_.next_layer(), [self = shared_from_this(), user = user.shared_from_this()](bool ok) {
+      ok ? self->shake_hands(*user) : user->on_handshake(false);
+    });
+  }
+
+  void shake_hands(StreamUser& user) {
     stream_.async_handshake(is_server_ ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
                             [self = shared_from_this(), user = user.shared_from_this()](error_code error) {
                               if (error && ERR_GET_REASON(error.value()) == SSL_R_HTTP_REQUEST) self->say_https();

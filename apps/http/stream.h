@@ -30,7 +30,7 @@ class StreamUser : public std::enable_shared_from_this<StreamUser> {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Then on_handshake; over TCP there is none to make.
+  // A client's side waits until the connection is made; with TLS both sides agree on keys. Then on_handshake.
   virtual void handshake(StreamUser& user) = 0;
   // Then on_read. `into` is not empty and stays until then.
   virtual void read_some(StreamUser& user, std::span<char> into) = 0;
@@ -43,8 +43,8 @@ class Stream {
   virtual void close() = 0;
 };
 
-// Takes over the connected socket `fd`. With `tls` it speaks TLS; `host` is the server that a client checks the
-// certificate for, "" makes it the server's side.
+// Takes over the socket `fd`, which is connected or, on a client's side, being connected. With `tls` it speaks TLS;
+// `host` is the server that a client checks the certificate for, "" makes it the server's side.
 std::shared_ptr<Stream> make_stream(boost::asio::io_context& io, int fd, TlsContext* tls = nullptr,
                                     const std::string& host = "");
 
