@@ -24,6 +24,13 @@ Action runs_ls(CLI::App& app);
 Action runs_rm(CLI::App& app);
 Action runs_show(CLI::App& app);
 Action train(CLI::App& app);
+Action workflow_gc(CLI::App& app);
+Action workflow_logs(CLI::App& app);
+Action workflow_ls(CLI::App& app);
+Action workflow_plan(CLI::App& app);
+Action workflow_retry(CLI::App& app);
+Action workflow_run(CLI::App& app);
+Action workflow_show(CLI::App& app);
 
 std::span<const Command> commands() {
   static const Command table[] = {
@@ -42,6 +49,13 @@ std::span<const Command> commands() {
       {"predict", "what a trained model takes images for", predict},
       {"load", "requests against a server, and how long they took", load},
       {"models", "the architectures there are", models},
+      {"workflow run", "run a workflow: steps in order, what was made before taken from the cache", workflow_run},
+      {"workflow plan", "what a run would do, and why", workflow_plan},
+      {"workflow ls", "the runs of workflows there are, and how they stand", workflow_ls},
+      {"workflow show", "one run of a workflow: its steps and what they made", workflow_show},
+      {"workflow logs", "what a step wrote", workflow_logs},
+      {"workflow retry", "run again what failed in a run, or from a step on", workflow_retry},
+      {"workflow gc", "remove old runs and what nothing needs any more", workflow_gc},
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},
       {"bench loader", "images a second from bytes to batches, without a model", bench_loader},

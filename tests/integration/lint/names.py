@@ -11,8 +11,11 @@ NAMESPACES = re.compile(r"[a-z0-9_]+(::([a-z0-9_]+|LOCKRING_ISA))*$")
 MACRO = re.compile(r"LOCKRING_[A-Z0-9_]+$")
 FILE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*\.(h|cpp|cu|cuh|py)$")
 
-# Names that others fixed: GoogleTest's fixtures, libFuzzer's entry and the traits of the standard library.
-FOREIGN_FUNCTIONS = {"SetUp", "TearDown", "SetUpTestSuite", "TearDownTestSuite", "PrintTo", "LLVMFuzzerTestOneInput"}
+# Names that others fixed: GoogleTest's fixtures, libFuzzer's entry, yaml-cpp's events and the traits of the standard
+# library.
+FOREIGN_FUNCTIONS = {"SetUp", "TearDown", "SetUpTestSuite", "TearDownTestSuite", "PrintTo", "LLVMFuzzerTestOneInput",
+                     "OnDocumentStart", "OnDocumentEnd", "OnNull", "OnScalar", "OnAlias", "OnSequenceStart",
+                     "OnSequenceEnd", "OnMapStart", "OnMapEnd"}
 FOREIGN_CONSTANTS = {"value"}
 FOREIGN_NAMESPACES = {"CLI"}
 

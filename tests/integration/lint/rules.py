@@ -27,7 +27,7 @@ BACKEND_HEADERS = [
 ]
 
 # Seconds each: only .cpp files include them.
-SLOW_HEADERS = re.compile(r"<(CLI/|nlohmann/|boost/)")
+SLOW_HEADERS = re.compile(r"<(CLI/|nlohmann/|boost/|yaml-cpp/)")
 
 BACKEND_MACRO = re.compile(r"\b(LOCKRING_(CUDA|AVX512|MPI|NCCL)\w*|__CUDA\w*|__NVCC__|__AVX\w*|__SSE\w*|__FMA__)\b")
 BACKEND_FOLDERS = ("core/cuda/", "ops/cuda/", "ops/cpu/simd/")
