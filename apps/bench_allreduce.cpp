@@ -2,20 +2,17 @@
 //
 // The columns are those of nccl-tests: algbw is bytes / time, busbw = algbw 2 (n - 1) / n for n replicas, which makes
 // any n comparable with the speed of the wire or the memory.
+#include "apps/cluster/timed_all_reduce.h"
 #include "apps/command.h"
 #include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
 #include "core/error.h"
-#include "core/stopwatch.h"
 #include "distributed/mirrored_group.h"
-#include "ops/gradient_sums_kernel.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <optional>
 
 namespace lockring::app {
@@ -47,86 +44,6 @@ Sizes parse_sizes(const std::string& text) {
   return sizes;
 }
 
-// One way to add up, of vectors of one length.
-class AllReduce {
- public:
-  virtual ~AllReduce() = default;
-  // Once, by all replicas of the job; called on the main thread.
-  virtual void run() = 0;
-};
-
-// Each replica adds up its slice of all vectors, where they lie; the sum is there for all to read.
-class Mirrored : public AllReduce {
- public:
-  Mirrored(dist::MirroredGroup& group, std::int64_t elements)
-      : group_(group), memory_(group.allocate(group.size() * elements * 4)) {
-    auto* vectors = reinterpret_cast<float*>(memory_.get());
-    for (int i = 0; i < group.size(); ++i) vectors_.push_back(vectors + i * elements);
-    job_ = [this, elements](int replica) {
-      const dist::Slice slice = dist::slice_of(elements, 16, group_.size(), group_.first() + replica);
-      group_.team().meet(replica);
-      kTreeSum.on()(vectors_.data(), group_.size(), slice.begin, slice.end, const_cast<float*>(vectors_[0]));
-      group_.team().meet(replica);
-    };
-    group.team().run(
-        [&](int replica) { std::fill_n(vectors + (group.first() + replica) * elements, elements, 1e-9F); });
-  }
-  void run() override { group_.team().run(job_); }
-
- private:
-  dist::MirroredGroup& group_;
-  std::shared_ptr<std::byte> memory_;
-  std::vector<const float*> vectors_;
-  std::function<void(int)> job_;
-};
-
-// Messages between ranks.
-class Messages : public AllReduce {
- public:
-  Messages(dist::World& world, dist::Algorithm algorithm, std::int64_t elements)
-      : world_(world), algorithm_(algorithm), values_(static_cast<std::size_t>(elements)) {}
-  void run() override { world_.all().all_reduce(values_, algorithm_); }
-
- private:
-  dist::World& world_;
-  dist::Algorithm algorithm_;
-  std::vector<float> values_;
-};
-
-class Library : public AllReduce {
- public:
-  Library(dist::World& world, std::int64_t elements) : world_(world), values_(static_cast<std::size_t>(elements)) {}
-  void run() override { world_.library_all_reduce(values_); }
-
- private:
-  dist::World& world_;
-  std::vector<float> values_;
-};
-
-// The seconds of one, over all ranks: the mean of as many as take the time asked for, of the slowest rank.
-double time_all_reduce(dist::World& world, AllReduce& all_reduce, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto several = [&](std::int64_t count) {
-    world.all().barrier();
-    const Clock::time_point start = Clock::now();
-    for (std::int64_t i = 0; i < count; ++i) all_reduce.run();
-    double took[] = {0};
-    took[0] = seconds_since(start) / static_cast<double>(count);
-    double slowest = 0;
-    for (const std::string& text : world.all().all_gather(fmt::format("{}", took[0])))
-      slowest = std::max(slowest, std::stod(text));
-    return slowest;
-  };
-  several(3);
-  const double rough = several(5);
-  constexpr int kRounds = 5;
-  const auto count = static_cast<std::int64_t>(std::clamp(seconds / kRounds / rough, 1.0, 1e6));
-  std::vector<double> times;
-  for (int round = 0; round < kRounds; ++round) times.push_back(several(count));
-  std::ranges::sort(times);
-  return times[kRounds / 2];
-}
-
 int run(const Options& options) {
   const Sizes sizes = parse_sizes(options.bytes);
   dist::World& world = job();
@@ -150,14 +67,8 @@ int run(const Options& options) {
   Json rows = Json::array();
   for (std::int64_t bytes = sizes.least; bytes <= sizes.most; bytes *= 4) {
     const std::int64_t elements = bytes / 4;
-    std::unique_ptr<AllReduce> all_reduce;
-    if (mirrored)
-      all_reduce = std::make_unique<Mirrored>(*group, elements);
-    else if (algorithm == "mpi")
-      all_reduce = std::make_unique<Library>(world, elements);
-    else
-      all_reduce = std::make_unique<Messages>(world, dist::parse_algorithm(algorithm), elements);
-    const double seconds = time_all_reduce(world, *all_reduce, options.seconds);
+    const double seconds = mirrored ? time_mirrored(world, *group, elements, options.seconds)
+                                    : time_messages(world, world.all(), algorithm, elements, options.seconds);
     const double algbw = static_cast<double>(elements * 4) / seconds / 1e9;
     const double busbw = algbw * 2 * (replicas - 1) / replicas;
     rows.push_back({{"bytes", elements * 4},

@@ -4,6 +4,7 @@ namespace lockring::app {
 
 // Each is defined in the file of its first word or words.
 Action bench_allreduce(CLI::App& app);
+Action bench_exchange(CLI::App& app);
 Action bench_gemm(CLI::App& app);
 Action bench_infer(CLI::App& app);
 Action bench_loader(CLI::App& app);
@@ -17,12 +18,14 @@ Action data_verify(CLI::App& app);
 Action doctor(CLI::App& app);
 Action eval(CLI::App& app);
 Action load(CLI::App& app);
+Action launch(CLI::App& app);
 Action models(CLI::App& app);
 Action predict(CLI::App& app);
 Action runs_compare(CLI::App& app);
 Action runs_ls(CLI::App& app);
 Action runs_rm(CLI::App& app);
 Action runs_show(CLI::App& app);
+Action simulate(CLI::App& app);
 Action train(CLI::App& app);
 Action workflow_gc(CLI::App& app);
 Action workflow_logs(CLI::App& app);
@@ -41,6 +44,7 @@ std::span<const Command> commands() {
       {"data cache clear", "remove what is kept", data_cache_clear},
       {"data cache why", "whether prepared images are there, and if not, why", data_cache_why},
       {"train", "train a model on replicas in lockstep", train},
+      {"launch", "start a job, and again from its checkpoint when it fails", launch},
       {"runs ls", "the runs there are, and how they stand", runs_ls},
       {"runs show", "one run: configuration, epochs, curves, files", runs_show},
       {"runs compare", "what differs between runs, and what they came to", runs_compare},
@@ -60,8 +64,10 @@ std::span<const Command> commands() {
       {"bench infer", "latency and images a second in inference", bench_infer},
       {"bench loader", "images a second from bytes to batches, without a model", bench_loader},
       {"bench allreduce", "how fast the replicas of a job add up vectors", bench_allreduce},
+      {"bench exchange", "what a step takes besides computing: gradients added up, parameters moved", bench_exchange},
       {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
-      {"doctor", "what this machine offers: processor, caches, libraries, measured peaks", doctor},
+      {"doctor", "what this machine, or the job under mpirun, offers: processor, memory, links", doctor},
+      {"simulate", "step time and efficiency on machines that are not there", simulate},
   };
   return table;
 }

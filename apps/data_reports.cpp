@@ -59,6 +59,8 @@ data::LoadOptions DataReports::load_options(const CacheOptions& cache, const dat
   return options;
 }
 
+void DataReports::note(const std::string& text) const { state_->note(text); }
+
 void DataReports::hold() {
   const std::lock_guard lock(state_->mutex);
   state_->held = true;

@@ -22,6 +22,8 @@ class DataReports {
 
   // How a data set is to be loaded: with these reports, which the data set keeps alive.
   data::LoadOptions load_options(const CacheOptions& cache, const data::Front& front) const;
+  // A note of the caller's own.
+  void note(const std::string& text) const;
   // Loading is over: from now on, notes wait for take().
   void hold();
   // The notes since the last time. Any thread, and costs next to nothing when there are none.

@@ -1,14 +1,23 @@
-// lockring doctor: what this machine offers, on one screen.
+// lockring doctor: what this machine offers, or the job that it is asked in, on one screen.
+#include "apps/cluster/calibrate.h"
+#include "apps/cluster/job_report.h"
 #include "apps/command.h"
+#include "apps/job.h"
 #include "apps/machine.h"
+#include "apps/option_values.h"
 #include "apps/program.h"
 #include "apps/terminal.h"
+#include "apps/text_table.h"
+#include "core/files.h"
 #include "core/peak.h"
+#include "core/text.h"
+#include "nn/optimizer.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 namespace lockring::app {
@@ -105,25 +114,79 @@ void print_build() {
   }
 }
 
-int run(bool json) {
+struct Options {
+  bool json = false;
+  std::string calibrate;  // file; empty: not asked for
+  CalibrationOptions calibration;
+};
+
+void report_machine(bool json) {
   const Machine machine = describe_machine();
-  if (json) {
-    print("{}\n", report_json(machine, measure_peaks(machine.usable_cores)).dump(2));
-    return 0;
-  }
+  const Peaks peaks = measure_peaks(machine.usable_cores);
+  if (json) return print("{}\n", report_json(machine, peaks).dump(2));
   print_machine(machine);
-  print_peaks(measure_peaks(machine.usable_cores), machine.usable_cores);
+  print_peaks(peaks, machine.usable_cores);
   print_build();
+}
+
+// Measurements of jobs of other sizes stay in the file.
+void calibrate_job(const Options& options, dist::World& world) {
+  const bool leads = world.rank() == 0;
+  const auto say = [&](const std::string& what) {
+    if (leads && !options.json) print("measuring {} ...\n", what);
+  };
+  AlgorithmTable table;
+  if (leads && std::filesystem::exists(options.calibrate)) table = read_calibration(options.calibrate).table;
+  Calibration calibration = calibrate(world, options.calibration, say);
+  if (!leads) return;
+  const std::vector<AlgorithmRow> rows = calibration.table.rows();
+  table.replace(rows);
+  calibration.table = table;
+  write_file(options.calibrate, to_text(calibration));
+  if (options.json) return print_text(to_text(calibration));
+  std::vector<std::vector<std::string>> lines{{"bytes", "fastest", "microseconds of each"}};
+  for (const AlgorithmRow& row : rows) {
+    std::vector<std::string> times;
+    for (const auto& [name, seconds] : row.seconds) times.push_back(fmt::format("{} {:.1f}", name, seconds * 1e6));
+    lines.push_back({fmt::format("{}", row.bytes), row.algorithm, joined(times)});
+  }
+  print_text("\n" + text_table(lines, {Align::right, Align::left, Align::left}));
+  print("\nwritten to {}; for lockring train --allreduce-table and lockring simulate --calibration\n",
+        options.calibrate);
+}
+
+int run(const Options& options) {
+  dist::World& world = job();
+  if (!options.calibrate.empty()) {
+    calibrate_job(options, world);
+  } else if (world.size() > 1) {
+    const JobReport report = report_job(world, options.calibration.model);
+    if (world.rank() == 0) print_text(options.json ? job_json(report) : job_text(report));
+  } else {
+    report_machine(options.json);
+  }
   return 0;
 }
 
 }  // namespace
 
 Action doctor(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "print one JSON object");
-  app.footer("Example:\n  lockring doctor --json");
-  return [json] { return run(*json); };
+  auto options = std::make_shared<Options>();
+  app.add_flag("--json", options->json, "print one JSON object");
+  app.add_option("--calibrate", options->calibrate, "measure all-reduce, links and training, and store the result")
+      ->configurable(false)
+      ->type_name("FILE");
+  app.add_option("--model", options->calibration.model, "architecture to tell the needs of, or to calibrate with");
+  app.add_option("--optimizer", options->calibration.optimizer, "of the calibration")
+      ->check(one_of(nn::optimizer_names()));
+  app.add_option("--replicas", options->calibration.replicas, "threads a rank in the calibration")
+      ->check(within(1, 1024));
+  app.add_option("--seconds", options->calibration.seconds, "of each of the calibration's measurements")
+      ->check(within(0.001, 5));
+  app.footer(
+      "Example:\n  lockring doctor --json\n  mpirun -np 4 lockring doctor\n"
+      "  mpirun -np 4 lockring doctor --calibrate cluster.json");
+  return [options] { return run(*options); };
 }
 
 }  // namespace lockring::app

@@ -7,6 +7,10 @@ namespace lockring::app {
 
 // Joins the job when a command first asks; until then a process is on its own. For the main thread.
 dist::World& job();
+// All ranks that mpirun started, of which job() may be a part.
+dist::World& whole_job();
+// From now on job() is the first `count` ranks only, each a machine of its own; for those ranks.
+void join_workers(int count);
 // Whether this process has joined a job of several, in which an error must end the others too.
 bool in_job();
 // Cores for this process: those that it may use, shared among the ranks that may use the same ones.

@@ -61,6 +61,17 @@ int power_of_1024(std::string_view unit) {
   return known ? static_cast<int>(power) + 1 : -1;
 }
 
+// A number above `limit` and one of the units behind it.
+double number_with_unit(const std::string& text, const std::string& option, const char* expected, double limit,
+                        const std::vector<std::pair<std::string, double>>& units) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const double number = read_double(text.substr(0, end));
+  const bool is_number = errno == 0 && number > limit;
+  const auto unit = std::ranges::find(units, text.substr(end), &std::pair<std::string, double>::first);
+  check(is_number && unit != units.end(), "{}: expected {}, found '{}'", option, expected, text);
+  return number * unit->second;
+}
+
 CLI::Validator interval(std::string expected, double least, double most, bool least_included) {
   auto check_text = [=, expected = std::move(expected)](const std::string& text) -> std::string {
     const double number = read_double(text);
@@ -111,6 +122,16 @@ std::int64_t parse_seconds(const std::string& text, const std::string& option) {
   check(error == std::errc() && count <= std::numeric_limits<std::int64_t>::max() / unit->second,
         "{}: {} is out of range", option, text);
   return count * unit->second;
+}
+
+double parse_rate(const std::string& text, const std::string& option) {
+  return number_with_unit(text, option, "a rate such as 25Gbit or 100Mbit", 0,
+                          {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {"Tbit", 1e12}});
+}
+
+double parse_short_time(const std::string& text, const std::string& option) {
+  return number_with_unit(text, option, "a time such as 20us, 1.5ms or 2s", -1,
+                          {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}});
 }
 
 void check_values(const CLI::App& app) {

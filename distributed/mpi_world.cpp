@@ -131,6 +131,12 @@ class MpiWorld final : public World {
     return std::string(name);
   }
 
+  std::string thread_level() const override {
+    int provided = 0;
+    check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+    return provided == MPI_THREAD_MULTIPLE ? "multiple" : "serialized";
+  }
+
   void library_all_reduce(std::span<float> values) override {
     for (std::size_t at = 0; at < values.size(); at += Transport::kMostBytes / sizeof(float)) {
       const std::span piece = values.subspan(at, std::min(values.size() - at, Transport::kMostBytes / sizeof(float)));

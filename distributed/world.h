@@ -41,6 +41,8 @@ class World {
   [[noreturn]] virtual void abort(int exit_code) = 0;
   // What carries messages: "Open MPI 4.1.4", or "none".
   virtual std::string library() const = 0;
+  // How many threads may use the library, in MPI's words: "serialized", "multiple"; "none" without it.
+  virtual std::string thread_level() const { return "none"; }
   // The library's own all-reduce, for comparison. Throws Error{usage} without one.
   virtual void library_all_reduce(std::span<float> values) = 0;
 

@@ -1,5 +1,6 @@
 #include "apps/train/setup.h"
 
+#include "apps/cluster/shared_dataset.h"
 #include "apps/job.h"
 #include "core/error.h"
 #include "data/dataset_store.h"
@@ -62,13 +63,12 @@ std::int64_t micro_batch_of(const TrainOptions& options, const models::Architect
 }
 
 // What the images will be, once they are prepared. That can take long, so what is wrong with the options is found here.
-models::ImageSpec check_before_loading(const TrainOptions& options, const models::Architecture& architecture,
-                                       const data::Transform& transform) {
+models::ImageSpec check_before_loading(const TrainOptions& options, const std::string& dataset,
+                                       const models::Architecture& architecture, const data::Transform& transform) {
   replica_count(options);
   loader_thread_count(options, 0);
   micro_batch_of(options, architecture);
-  const data::Manifest manifest =
-      data::read_manifest(data::find_version(options.data.directory(), options.data.dataset));
+  const data::Manifest manifest = data::read_manifest(data::find_version(options.data.directory(), dataset));
   std::int64_t memory = 0;
   const Shape image = data::plan_split(manifest, "train", transform.front(), memory).image;
   transform.check_fits(image[0], image[1], image[2]);
@@ -127,9 +127,11 @@ Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   setup.architecture = &models::find_architecture(options.model);
   // The statistics will be known later.
   const data::Transform draft = data::Transform::parse(transform_spec(options), {{0.5F}, {0.5F}});
-  setup.images = check_before_loading(options, *setup.architecture, draft);
-  setup.dataset = data::load_dataset(options.data.directory(), options.data.dataset,
-                                     reports.load_options(options.cache, draft.front()));
+  const std::string dataset = provide_dataset(job(), options.data.directory(), options.data.dataset,
+                                              [&](const std::string& text) { reports.note(text); });
+  setup.images = check_before_loading(options, dataset, *setup.architecture, draft);
+  setup.dataset =
+      load_shared_dataset(job(), options.data.directory(), dataset, reports.load_options(options.cache, draft.front()));
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
   setup.transform.check_fits(setup.images.height, setup.images.width, setup.images.channels);
   setup.holdout = data::stratified_holdout(setup.dataset.train.labels, options.val_fraction, options.seed);

@@ -1,0 +1,127 @@
+#include "apps/cluster/calibrate.h"
+
+#include "apps/cluster/compute_probe.h"
+#include "apps/cluster/timed_all_reduce.h"
+#include "core/error.h"
+#include "nn/model.h"
+
+#include <algorithm>
+
+namespace lockring::app {
+namespace {
+
+constexpr std::int64_t kLeastBytes = 4 << 10;
+
+AlgorithmRow row_of(dist::World& world, std::int64_t bytes, std::map<std::string, double> seconds) {
+  AlgorithmRow row{bytes, world.size(), world.nodes(), "", std::move(seconds)};
+  // The library's bits are its own affair, so it is measured and never chosen.
+  for (const auto& [name, time] : row.seconds)
+    if (name != "mpi" && (row.algorithm.empty() || time < row.seconds[row.algorithm])) row.algorithm = name;
+  return row;
+}
+
+// Within one machine over all ranks; between machines as training does it, each rank of a machine with its part.
+std::vector<AlgorithmRow> measure_all_reduces(dist::World& world, dist::MirroredGroup& group,
+                                              const CalibrationOptions& options) {
+  std::vector<AlgorithmRow> rows;
+  const bool one = world.nodes() == 1;
+  dist::Communicator& ranks = one ? world.all() : world.across();
+  const int lanes = one ? 1 : std::ranges::min(world.node_sizes());
+  for (std::int64_t bytes = kLeastBytes; bytes <= options.most_bytes; bytes *= 4) {
+    std::map<std::string, double> seconds;
+    if (one) seconds["mirrored"] = time_mirrored(world, group, bytes / 4, options.seconds);
+    if (world.size() > 1) {
+      // A rank without a fellow on every machine only waits.
+      const std::int64_t elements = one || world.node().rank() < lanes ? bytes / 4 / lanes : 0;
+      for (const char* name : {"ring", "recursive-doubling", "halving-doubling"})
+        seconds[name] = time_messages(world, ranks, name, elements, options.seconds);
+      if (world.thread_level() != "none")
+        seconds["mpi"] = time_messages(world, ranks, "mpi", bytes / 4, options.seconds);
+    }
+    rows.push_back(row_of(world, bytes, std::move(seconds)));
+  }
+  return rows;
+}
+
+// time = fixed + slope * bytes
+struct Line {
+  double fixed = 0;
+  double slope = 0;
+};
+
+Line line_through(std::int64_t few, double few_seconds, std::int64_t many, double many_seconds) {
+  const double slope = std::max((many_seconds - few_seconds) / static_cast<double>(many - few), 0.0);
+  return {std::max(few_seconds - slope * static_cast<double>(few), 0.0), slope};
+}
+
+// The mirrored group's meetings and the memory it moves sums through, from a short and a long vector.
+void measure_node(dist::World& world, dist::MirroredGroup& group, const CalibrationOptions& options, CostModel& cost) {
+  if (group.job_size() == world.nodes()) return;  // one replica a machine: nobody meets
+  const std::int64_t few = kLeastBytes, many = options.most_bytes;
+  const Line line = line_through(few, time_mirrored(world, group, few / 4, options.seconds), many,
+                                 time_mirrored(world, group, many / 4, options.seconds));
+  constexpr int kMeetings = 2;
+  cost.meeting_seconds = line.fixed / kMeetings;
+  cost.memory_seconds_per_byte = line.slope / (group.size() + 1);
+}
+
+// The ring's times say what messages and the link between machines cost.
+void fit_network(const std::vector<AlgorithmRow>& rows, int hosts, CostModel& cost) {
+  if (hosts == 1) return;
+  const AlgorithmRow &small = rows.front(), &large = rows.back();
+  const Line line = line_through(small.bytes, small.seconds.at("ring"), large.bytes, large.seconds.at("ring"));
+  cost.latency_seconds = line.fixed / (2 * (hosts - 1));
+  cost.link_seconds_per_byte = line.slope * hosts / (2 * (hosts - 1));
+}
+
+// On the first machine only: machines are taken to be alike, and emulated ones share their processors.
+void measure_compute(dist::World& world, const CalibrationOptions& options, CostModel& cost) {
+  const models::Architecture& architecture = models::find_architecture(options.model);
+  const models::ImageSpec images;
+  const nn::Model model(architecture.build(images), 1);
+  cost.model = options.model;
+  cost.optimizer = options.optimizer;
+  cost.bytes = model.layout().elements() * 4;
+  const auto forward = static_cast<double>(models::multiply_adds(architecture, images));
+  const auto first = static_cast<double>(models::first_layer_multiply_adds(architecture, images));
+  cost.backward_share = (2 * forward - first) / (3 * forward - first);
+  constexpr std::int64_t kShards[] = {16, 32, 64, 128};
+  std::vector<double> times(std::size(kShards) + 1);
+  const bool measures = world.node_index() == 0;
+  for (std::size_t i = 0; measures && i < std::size(kShards); ++i) {
+    const ComputeTime time =
+        time_compute(architecture, images, options.optimizer, kShards[i], options.replicas, 2 * options.seconds);
+    times[i] = time.step;
+    times.back() = time.update;
+  }
+  // The slowest rank counts.
+  for (double& time : times) {
+    double slowest = 0;
+    for (const std::string& text : world.all().all_gather(fmt::format("{}", time)))
+      slowest = std::max(slowest, std::stod(text));
+    time = slowest;
+  }
+  for (std::size_t i = 0; i < std::size(kShards); ++i) cost.compute.push_back({kShards[i], times[i]});
+  cost.update_seconds = times.back();
+}
+
+}  // namespace
+
+Calibration calibrate(dist::World& world, const CalibrationOptions& options,
+                      const std::function<void(const std::string&)>& say) {
+  Calibration calibration;
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (std::ranges::count(calibration.machines, world.host(rank)) == 0)
+      calibration.machines.push_back(world.host(rank));
+  dist::MirroredGroup group(world, options.replicas);
+  say("all-reduce");
+  const std::vector<AlgorithmRow> rows = measure_all_reduces(world, group, options);
+  calibration.table.replace(rows);
+  fit_network(rows, world.nodes(), calibration.cost);
+  measure_node(world, group, options, calibration.cost);
+  say(fmt::format("training of {}", options.model));
+  measure_compute(world, options, calibration.cost);
+  return calibration;
+}
+
+}  // namespace lockring::app

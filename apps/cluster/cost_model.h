@@ -1,0 +1,70 @@
+// What a step of training costs on any number of machines, from what its parts cost on one machine and one link.
+//
+//   step = compute + update / replicas + node tier + what backward does not hide of the exchange between machines
+//
+// The terms are those of Thakur, Rabenseifner and Gropp (distributed/schedule.h); docs/distributed.md says how well
+// they predict. Stragglers, other traffic and congestion are not in it.
+#pragma once
+
+#include "distributed/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockring::app {
+
+// Seconds that a replica takes for its shard of a batch, all but the update.
+struct ComputeCost {
+  std::int64_t images = 0;
+  double seconds = 0;
+
+  bool operator==(const ComputeCost&) const = default;
+};
+
+struct CostModel {
+  std::string model;                 // architecture that compute was measured with
+  std::string optimizer;             // and that the update was
+  std::int64_t bytes = 0;            // of its parameters, as gradients travel
+  std::vector<ComputeCost> compute;  // by images, ascending; at least one
+  double backward_share = 0;         // of compute
+  double update_seconds = 0;         // the optimizer on all parameters, by one replica
+  double meeting_seconds = 0;        // of the replicas of a machine
+  double memory_seconds_per_byte = 0;
+  // Between machines: of a message, and of a byte of it.
+  double latency_seconds = 0;
+  double link_seconds_per_byte = 0;
+
+  bool operator==(const CostModel&) const = default;
+};
+
+// A job to be predicted.
+struct JobShape {
+  int hosts = 1;
+  int replicas = 1;         // of each host, whatever ranks they are in
+  int cores = 0;            // that the replicas of all hosts share, where one machine plays them; 0: a core for each
+  std::int64_t shard = 64;  // images a replica and step
+  std::int64_t last_micro_batch = 0;  // images in whose backward pass the gradients become ready; 0: the whole shard
+  std::int64_t bucket_bytes = 0;      // that are sent while backward goes on; 0: all, after it
+  std::optional<dist::Algorithm> exchange = std::nullopt;  // the cheapest
+};
+
+struct StepCost {
+  dist::Algorithm exchange_algorithm = dist::Algorithm::ring;
+  double compute = 0;  // all in seconds
+  double update = 0;
+  double node = 0;
+  double exchange = 0;  // from the first byte to the last
+  double exposed = 0;   // the part of it that backward does not hide
+  double step() const { return compute + update + node + exposed; }
+};
+
+// For `images`, between and beyond those that were measured.
+double compute_seconds(const CostModel& model, std::int64_t images);
+// Of one all-reduce between hosts.
+double exchange_seconds(const CostModel& model, dist::Algorithm algorithm, int hosts, std::int64_t bytes);
+dist::Algorithm cheapest_exchange(const CostModel& model, int hosts, std::int64_t bytes);
+StepCost predict_step(const CostModel& model, const JobShape& job);
+
+}  // namespace lockring::app

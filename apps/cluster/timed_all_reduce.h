@@ -1,0 +1,27 @@
+// How long the replicas of a job take to add up vectors, one way or another.
+#pragma once
+
+#include "distributed/mirrored_group.h"
+#include "distributed/world.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace lockring::app {
+
+// The seconds that `run` takes on the slowest rank of the job: the median of five rounds that take `seconds` together.
+// Every rank calls it at the same time.
+double time_together(dist::World& world, double seconds, const std::function<void()>& run);
+
+// Seconds of one all-reduce of `elements` floats a replica, by all ranks of the job at once.
+//
+// Mirrored: each replica of the machine adds up its slice of all vectors, where they lie; the sum is there for all to
+// read.
+double time_mirrored(dist::World& world, dist::MirroredGroup& group, std::int64_t elements, double seconds);
+// By messages within `ranks`, a group of the world's: an algorithm's name, or "mpi" for the library's own, which is
+// that of all ranks.
+double time_messages(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
+                     double seconds);
+
+}  // namespace lockring::app

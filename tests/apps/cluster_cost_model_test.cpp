@@ -1,0 +1,96 @@
+#include "apps/cluster/cost_model.h"
+
+#include <gtest/gtest.h>
+
+namespace lockring::app {
+namespace {
+
+using dist::Algorithm;
+
+// A message costs 1 s, a byte 0.001 s, an image 1 s.
+CostModel simple() {
+  CostModel model;
+  model.bytes = 8000;
+  model.compute = {{10, 12}, {20, 22}, {40, 42}};
+  model.backward_share = 0.5;
+  model.update_seconds = 4;
+  model.meeting_seconds = 0.5;
+  model.memory_seconds_per_byte = 1e-4;
+  model.latency_seconds = 1;
+  model.link_seconds_per_byte = 1e-3;
+  return model;
+}
+
+TEST(CostModel, ComputingIsALineBetweenAndBeyondWhatWasMeasured) {
+  EXPECT_DOUBLE_EQ(compute_seconds(simple(), 20), 22);
+  EXPECT_DOUBLE_EQ(compute_seconds(simple(), 30), 32);
+  EXPECT_DOUBLE_EQ(compute_seconds(simple(), 5), 7);
+  EXPECT_DOUBLE_EQ(compute_seconds(simple(), 80), 82);
+  CostModel one = simple();
+  one.compute = {{10, 12}};
+  EXPECT_DOUBLE_EQ(compute_seconds(one, 5), 6);
+}
+
+TEST(CostModel, ExchangesCostWhatTheirSchedulesSay) {
+  const CostModel model = simple();
+  EXPECT_EQ(exchange_seconds(model, Algorithm::ring, 1, 8000), 0);
+  EXPECT_DOUBLE_EQ(exchange_seconds(model, Algorithm::ring, 4, 8000), 6 + 12);
+  EXPECT_DOUBLE_EQ(exchange_seconds(model, Algorithm::halving_doubling, 4, 8000), 4 + 12);
+  EXPECT_DOUBLE_EQ(exchange_seconds(model, Algorithm::recursive_doubling, 4, 8000), 2 + 16);
+  // The third host gives all to its neighbour, and gets all back.
+  EXPECT_DOUBLE_EQ(exchange_seconds(model, Algorithm::halving_doubling, 3, 8000), 2 + 2 + 8 + 16);
+}
+
+// Counts what the schedules of the real algorithms send, host by host.
+TEST(CostModel, AgreesWithTheSchedules) {
+  CostModel bytes_only = simple();
+  bytes_only.latency_seconds = 0;
+  bytes_only.link_seconds_per_byte = 1;
+  constexpr std::int64_t kElements = 5040;  // divides by everything below
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::halving_doubling})
+    for (const int hosts : {2, 4, 8}) {
+      std::int64_t sent = 0;
+      for (const dist::Round& round : dist::make_schedule(algorithm, hosts, 0, kElements)) sent += round.sent.size();
+      EXPECT_DOUBLE_EQ(exchange_seconds(bytes_only, algorithm, hosts, kElements * 4), static_cast<double>(4 * sent))
+          << to_string(algorithm) << " " << hosts;
+    }
+}
+
+TEST(CostModel, TheCheapestDependsOnHostsAndBytes) {
+  EXPECT_EQ(cheapest_exchange(simple(), 4, 8000), Algorithm::halving_doubling);
+  EXPECT_EQ(cheapest_exchange(simple(), 3, 80000), Algorithm::ring);
+}
+
+TEST(CostModel, AStepIsTheSumOfItsParts) {
+  const StepCost alone = predict_step(simple(), {.shard = 20});
+  EXPECT_DOUBLE_EQ(alone.step(), 22 + 4);
+  const StepCost node = predict_step(simple(), {.replicas = 2, .shard = 20});
+  EXPECT_DOUBLE_EQ(node.update, 2);
+  EXPECT_DOUBLE_EQ(node.node, 1.5 + 3 * 0.8);
+  const StepCost hosts = predict_step(simple(), {.hosts = 4, .shard = 20, .exchange = Algorithm::ring});
+  EXPECT_DOUBLE_EQ(hosts.exchange, 18 + 2) << "and the few numbers beside the gradient";
+  EXPECT_DOUBLE_EQ(hosts.step(), 22 + 4 + 20);
+}
+
+TEST(CostModel, ReplicasThatShareCoresTakeTurns) {
+  const StepCost cost = predict_step(simple(), {.hosts = 4, .cores = 2, .shard = 20});
+  EXPECT_DOUBLE_EQ(cost.compute, 44);
+  EXPECT_DOUBLE_EQ(cost.update, 8);
+  EXPECT_DOUBLE_EQ(predict_step(simple(), {.hosts = 2, .cores = 2, .shard = 20}).compute, 22);
+}
+
+TEST(CostModel, BackwardHidesBucketsButTheLast) {
+  // Backward takes 11 s and has 4 buckets; each takes 2 messages and 2000 bytes between two hosts: 4 s.
+  const JobShape shape{.hosts = 2, .shard = 20, .bucket_bytes = 2000, .exchange = Algorithm::ring};
+  const StepCost cost = predict_step(simple(), shape);
+  // They are ready after 2.75, 5.5, 8.25 and 11 s, and sent until 2.75 + 4 * 4 s; the tail takes one more message.
+  EXPECT_DOUBLE_EQ(cost.exposed, 2.75 + 16 - 11 + 1);
+  JobShape fast = shape;
+  fast.shard = 200;  // backward takes 101 s: only the last bucket is left
+  EXPECT_DOUBLE_EQ(predict_step(simple(), fast).exposed, 4 + 1);
+  fast.last_micro_batch = 20;  // gradients are ready in the last micro-batch only
+  EXPECT_GT(predict_step(simple(), fast).exposed, 5);
+}
+
+}  // namespace
+}  // namespace lockring::app
