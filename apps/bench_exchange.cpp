@@ -111,7 +111,9 @@ Action bench_exchange(CLI::App& app) {
   app.add_option("--replicas", options->replicas, "threads a rank, for mirrored")->check(within(1, 1024));
   app.add_option("--seconds", options->seconds, "time to measure for")->check(above(0));
   app.add_flag("--json", options->json, "print one JSON object");
-  app.footer("Example:\n  mpirun -np 2 lockring bench exchange --model mlp --optimizer adam");
+  app.footer(
+      "Example:\n  lockring bench exchange --replicas 2\n"
+      "  mpirun -np 2 lockring bench exchange --model mlp --optimizer adam");
   return [options] { return run(*options); };
 }
 
