@@ -123,6 +123,7 @@ void ClientConnection::close() {
 }
 
 void ClientConnection::check_time(ClientLoop::Clock::time_point now) {
+  if (state_ == State::connecting && now >= connect_by_) return fail_with(Outcome::not_connected);
   if (done_ && now >= deadline_) fail_with(Outcome::late);
 }
 
@@ -133,6 +134,7 @@ void ClientConnection::leave_loop() {
 void ClientConnection::forget_loop() {
   loop_ = nullptr;
   close();
+  stream_.reset();  // which the loop's sockets have to go before
 }
 
 }  // namespace lockring::app::http

@@ -44,6 +44,8 @@ class ClientConnection final : public StreamUser {
   // One request at a time. Unless it was answered, and with keep-alive, the connection is closed by then.
   void exchange(std::span<const std::string_view> parts, bool is_head, ClientLoop::Clock::time_point deadline,
                 Done done);
+  // Not to wait for the connection itself beyond that time: then not_connected.
+  void limit_connecting(ClientLoop::Clock::time_point time) { connect_by_ = time; }
   // Forgets the request that is under way, without calling its `done`.
   void close();
   // Nothing under way, and not closed by the server as far as is known.
@@ -78,6 +80,7 @@ class ClientConnection final : public StreamUser {
   bool writing_ = false;
   bool answered_some_ = false;  // a byte of the response has come
   ClientLoop::Clock::time_point deadline_{};
+  ClientLoop::Clock::time_point connect_by_ = ClientLoop::Clock::time_point::max();
   Done done_;
   std::function<void(bool)> on_open_;
   std::vector<std::string_view> parts_;

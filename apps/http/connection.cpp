@@ -269,7 +269,11 @@ void Connection::write_head() {
   fmt::format_to(std::back_inserter(head_), "HTTP/1.1 {} {}\r\nDate: {}\r\n", response_.status,
                  reason_phrase(response_.status), loop_.date());
   if (!response_.content_type.empty()) append_field(head_, "Content-Type", response_.content_type);
-  if (!has_no_body(response_.status))
+  // A proxy's answer to HEAD knows the length of the body that is not there.
+  const bool has_length = is_head_request_ && std::ranges::any_of(response_.headers, [](const Header& header) {
+                            return same_name(header.name, "Content-Length");
+                          });
+  if (!has_no_body(response_.status) && !has_length)
     fmt::format_to(std::back_inserter(head_), "Content-Length: {}\r\n", response_.body_size());
   if (!id_.empty()) append_field(head_, "x-request-id", id_);
   for (const Header& header : response_.headers) append_field(head_, header.name, header.value);

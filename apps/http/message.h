@@ -103,7 +103,8 @@ struct Header {
   std::string value;
 };
 
-// The server adds Content-Length, Connection, Date and x-request-id. Names and values that hold line ends are refused.
+// The server adds Content-Length (but to HEAD where it is among `headers`), Connection, Date and x-request-id. Names
+// and values that hold line ends are refused.
 struct Response {
   unsigned status = 200;
   std::string content_type = "application/json";  // "": none

@@ -17,6 +17,7 @@ struct Received {
 
   // The first field of that name, "" if there is none. Case does not matter.
   std::string_view header(std::string_view name) const;
+  std::string_view content_length() const { return header("Content-Length"); }
 };
 
 // Responses of one connection, one after the other. Interim ones (1xx) are passed over.
