@@ -73,6 +73,21 @@ Seeds toml_seeds() {
           "list = [ 1, -2.5, 0xff, inf,\n  'a', # comment\n]\r\n"};
 }
 
+// Behind what http_fuzz.cpp takes two bytes for.
+Seeds http_seeds() {
+  const std::string request = "0\3";
+  const std::string response = std::string("1\0", 2);
+  const std::string url = std::string("2\0", 2);
+  return {request + "POST /v2/models/a%20b/infer?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+          request +
+              "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0\r\nT: u\r\n\r\n",
+          request + "GET http://a/b HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
+          response + "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\nA:  b \r\n\r\nab",
+          response + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+          url + "https://example.org:8443/a%20b?a=b&c=%20+d#e",
+          url + "[::1]:80/x"};
+}
+
 Seeds transform_seeds() {
   return {"",
           "resize:6x7,grayscale,normalize",
@@ -97,6 +112,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   const std::filesystem::path folder = arguments[1];
+  write(folder / "http", http_seeds());
   write(folder / "idx", idx_seeds());
   write(folder / "image", image_seeds());
   write(folder / "safetensors", safetensors_seeds());
