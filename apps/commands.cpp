@@ -26,6 +26,8 @@ Action runs_compare(CLI::App& app);
 Action runs_ls(CLI::App& app);
 Action runs_rm(CLI::App& app);
 Action runs_show(CLI::App& app);
+Action select(CLI::App& app);
+Action serve_models(CLI::App& app);
 Action simulate(CLI::App& app);
 Action train(CLI::App& app);
 Action workflow_gc(CLI::App& app);
@@ -50,6 +52,8 @@ std::span<const Command> commands() {
       {"runs show", "one run: configuration, epochs, curves, files", runs_show},
       {"runs compare", "what differs between runs, and what they came to", runs_compare},
       {"runs rm", "remove runs", runs_rm},
+      {"select", "the best of many runs, to be served", select},
+      {"serve", "trained models behind an HTTP server, with a page to try them on", serve_models},
       {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
       {"predict", "what a trained model takes images for", predict},
       {"balance", "one address in front of many servers", balance_backends},

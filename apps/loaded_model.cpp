@@ -47,7 +47,8 @@ double golden_difference(const LoadedModel& loaded, const nn::GoldenSample& gold
 
 LoadedModel load_model(const std::filesystem::path& path) {
   nn::Bundle bundle = nn::load_bundle(path);
-  LoadedModel loaded{.path = path, .info = std::move(bundle.info), .model = {}, .transform = {}, .images = {}};
+  LoadedModel loaded{
+      .path = path, .info = std::move(bundle.info), .model = {}, .transform = {}, .images = {}, .golden = {}};
   std::unique_ptr<nn::Module> root;
   std::shared_ptr<const nn::ArenaLayout> layout;
   try {
@@ -69,6 +70,7 @@ LoadedModel load_model(const std::filesystem::path& path) {
   check(loaded.golden_difference <= kGoldenTolerance, ErrorCode::data,
         "{}: damaged: its answer to the sample it holds differs by {:.2g} from the recorded one", path.string(),
         loaded.golden_difference);
+  loaded.golden = {bundle.golden.image.clone(), bundle.golden.logits.clone()};
   return loaded;
 }
 

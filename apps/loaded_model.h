@@ -20,6 +20,7 @@ struct LoadedModel {
   std::unique_ptr<nn::Model> model;
   data::Transform transform;
   models::ImageSpec images;
+  nn::GoldenSample golden;  // what the bundle was checked with
   // How far the answer to the golden sample is from the recorded one, relative to its largest value: 0 on the kernels
   // that the bundle was made with, up to 1e-4 on others.
   double golden_difference = 0;

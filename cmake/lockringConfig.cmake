@@ -10,6 +10,7 @@ find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
+find_dependency(simdjson)
 find_dependency(yaml-cpp)
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)  # where the libraries were built with it, as below

@@ -114,10 +114,33 @@ void Transform::augment(const std::uint8_t* pixels, const Shape& image, const Sa
 void Transform::convert(const Tensor& images, const View& view, float* values) const {
   const Shape& all = images.shape();
   const Shape image{all[1], all[2], all[3]};
+  if (images.dtype() == DType::f32) {
+    for (std::int64_t i = 0; i < all.elements(); i += image.elements())
+      convert_floats(images.data() + i, image, view.placement, values + i);
+    return;
+  }
   const std::uint8_t* pixels = images.data<std::uint8_t>();
   if (view.placement == Placement{}) return convert_bytes(pixels, all[0] * image[0] * image[1], image[2], values);
   for (std::int64_t i = 0; i < all[0]; ++i)
     convert_placed(pixels + i * image.elements(), image, view.placement, values + i * image.elements());
+}
+
+// What convert_bytes does to each pixel, from where place_rows takes it.
+void Transform::convert_floats(const float* pixels, const Shape& image, const Placement& placement,
+                               float* values) const {
+  const std::int64_t height = image[0], width = image[1], channels = image[2];
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      const std::int64_t row = y + placement.down;
+      const std::int64_t column = (placement.mirrored ? width - 1 - x : x) + placement.right;
+      const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const std::size_t which = scale_.size() == 1 ? 0 : static_cast<std::size_t>(c);
+        const float pixel = inside ? pixels[(row * width + column) * channels + c] : 0;
+        *values++ = pixel * scale_[which] + shift_[which];
+      }
+    }
+  }
 }
 
 // Channels in turn, many pixels at a time: loops over three channels would be too short to be fast.

@@ -59,7 +59,8 @@ class Transform {
   void fill(const Split& split, std::span<const std::uint32_t> samples, Range part, std::uint64_t seed,
             std::int64_t epoch, Batch& batch) const;
 
-  // One view of images u8 [n, h, w, c], which have passed the front, as float32 to `values`.
+  // One view of images [n, h, w, c], which have passed the front, as float32 to `values`: of bytes (u8), or of float32
+  // that stand for bytes (0 to 255, and between them), which give the same bits where they are whole.
   void convert(const Tensor& images, const View& view, float* values) const;
 
   // Throws Error{usage} unless the transform suits images of this size, which they have after the front.
@@ -72,6 +73,7 @@ class Transform {
 
   void set_statistics(ChannelStatistics statistics);
   void convert_bytes(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels, float* values) const;
+  void convert_floats(const float* pixels, const Shape& image, const Placement& placement, float* values) const;
   void convert_placed(const std::uint8_t* pixels, const Shape& image, const Placement& placement, float* values) const;
   void augment(const std::uint8_t* pixels, const Shape& image, const SampleKey& key, float* values) const;
 

@@ -348,6 +348,24 @@ TEST(Transform, ViewsAreTheImageItsMirrorAndBothMoved) {
   EXPECT_EQ(shifts[5], std::pair(at(1, true), 0.125f));
 }
 
+TEST(Transform, FloatsThatStandForBytesGiveTheBitsOfTheBytes) {
+  const ChannelStatistics grey{{0.3F}, {0.35F}};
+  const ChannelStatistics coloured{{0.3F, 0.4F, 0.5F}, {0.2F, 0.3F, 0.1F}};
+  for (const std::int64_t channels : {1, 3}) {
+    const Tensor images = make_images(3, 5, 6, channels);
+    Tensor floats = Tensor::empty(images.shape());
+    std::ranges::copy(images.values<std::uint8_t>(), floats.data());
+    const Transform transform = Transform::parse("normalize,tta:shift", channels == 1 ? grey : coloured);
+    for (const View& view : transform.views()) {
+      Tensor from_bytes = Tensor::empty(images.shape());
+      Tensor from_floats = Tensor::empty(images.shape());
+      transform.convert(images, view, from_bytes.data());
+      transform.convert(floats, view, from_floats.data());
+      EXPECT_TRUE(std::ranges::equal(std::as_const(from_bytes).values(), std::as_const(from_floats).values()));
+    }
+  }
+}
+
 TEST(Transform, CanonicalFormGivesTheSameBits) {
   const Split split = make_split(3, 5, 5, 1);
   const Transform first = Transform::parse("normalize,flip", {{1.0f / 3}, {0.1f}});

@@ -67,6 +67,27 @@ Seeds image_seeds() {
           jpeg_file({.width = 4, .height = 4, .components = 4}, bytes(64))};
 }
 
+// Behind two bytes that say what the body is (infer_fuzz.cpp).
+Seeds infer_seeds() {
+  const std::string json(1, '\0');
+  const std::string all_json = json + '\xff';
+  return {
+      all_json + R"({"id":"i","inputs":[{"name":"image","datatype":"FP32","shape":[1,2,2,1],"data":[0,0.5,1,1e-2]}]})",
+      all_json +
+          R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[2,2,2,1],"data":[[[[1],[2]],[[3],[4]]],[[[5],[6]],)"
+          R"([[7],[8]]]]}],"outputs":[{"name":"probabilities","parameters":{"classification":2}}],"parameters":{"timeout":9}})",
+      json + '\xfa' +
+          R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,1],"parameters":{"binary_data_size":4}}]})" +
+          "\1\2\3\4",
+      std::string("\1\xff") + "abcd",
+      std::string("\1\xff") + data::png_file({2, 2, 8, PNG_COLOR_TYPE_GRAY, false, {}}, "abcd"),
+      std::string("\2\xff") +
+          "--x\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a\"\r\n\r\nabc\r\n--x--\r\n",
+      std::string("\3\xff") + R"({"signature_name":"s","instances":[[[[0],[1]],[[0.5],[1]]]]})",
+      std::string("\3\xff") + R"({"inputs":{"image":[[1,2,3,4]]}})",
+  };
+}
+
 Seeds toml_seeds() {
   return {"# a comment\nepochs = 10\nlr = 1_000.5e-3\nname = \"a\\u00e9\\n\\\"b\\\"\"\n",
           "[data.ingest]\ndataset = 'literal \\'\n\"quoted key\".part = true\n",
@@ -115,6 +136,7 @@ int main(int count, char** arguments) {
   write(folder / "http", http_seeds());
   write(folder / "idx", idx_seeds());
   write(folder / "image", image_seeds());
+  write(folder / "infer", infer_seeds());
   write(folder / "safetensors", safetensors_seeds());
   write(folder / "toml", toml_seeds());
   write(folder / "transform", transform_seeds());

@@ -1,0 +1,60 @@
+#include "apps/serve/model.h"
+
+#include "core/autograd.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "ops/softmax.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockring::app::serve {
+
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const std::string& digest) {
+  std::string found = nn::bundle_digest(path);
+  check(digest.empty() || found == digest, ErrorCode::data, "{}: expected the SHA-256 {}, found {}", path.string(),
+        digest, found);
+  LoadedModel loaded = load_model(path);
+  // What was hashed is what was read, unless somebody writes into the file.
+  check(nn::bundle_digest(path) == found, ErrorCode::data, "{}: changed while it was read", path.string());
+  return std::shared_ptr<const Model>(new Model(std::move(loaded), std::move(found)));
+}
+
+Model::Model(LoadedModel loaded, std::string digest)
+    : loaded_(std::move(loaded)),
+      digest_(std::move(digest)),
+      rows_at_once_(models::find_architecture(loaded_.info.architecture).micro_batch) {}
+
+Tensor Model::sample() const {
+  const Shape& image = info().input_shape;
+  return loaded_.golden.image.view({1, image[0], image[1], image[2]});
+}
+
+void Model::compute(std::span<const Tensor> requests, std::span<Tensor> answers) const {
+  const NoGrad no_grad;
+  std::int64_t rows = 0;
+  for (const Tensor& request : requests) rows += request.size(0);
+  Tensor values = Tensor::empty(requests[0].shape().with_leading(rows));
+  Tensor logits;
+  const std::span<const data::View> views = loaded_.transform.views();
+  for (const data::View& view : views) {
+    float* next = values.data();
+    for (const Tensor& request : requests) {
+      loaded_.transform.convert(request, view, next);
+      next += request.elements();
+    }
+    const Tensor seen = loaded_.model->infer(values, rows_at_once_);
+    if (views.size() == 1) {
+      logits = seen;
+      break;
+    }
+    if (!logits.defined()) logits = Tensor::zeros(seen.shape());
+    for (std::int64_t i = 0; i < seen.elements(); ++i) logits.data()[i] += view.weight * seen.data()[i];
+  }
+  const Tensor probabilities = ops::softmax(logits);
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < requests.size(); row += requests[i].size(0), ++i)
+    std::ranges::copy(probabilities.slice(row, row + requests[i].size(0)).values(), answers[i].data());
+}
+
+}  // namespace lockring::app::serve

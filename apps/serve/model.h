@@ -1,0 +1,42 @@
+// A bundle ready to serve: immutable, and shared by all threads that compute with it.
+#pragma once
+
+#include "apps/loaded_model.h"
+#include "core/tensor.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace lockring::app::serve {
+
+class Model {
+ public:
+  // Checks the file's SHA-256 against `digest` unless that is empty, and the golden sample (loaded_model.h). Throws
+  // Error{data}; a file that is not whole never becomes a model.
+  static std::shared_ptr<const Model> load(const std::filesystem::path& path, const std::string& digest = "");
+
+  // Writes the probabilities of the images of several requests, computed as one batch: answers[i] is f32 [n, classes]
+  // for requests[i], [n, h, w, c] of bytes or of f32 that stand for bytes. The bits of an answer do not depend on the
+  // other requests, and are those of `lockring predict`.
+  void compute(std::span<const Tensor> requests, std::span<Tensor> answers) const;
+
+  const nn::BundleInfo& info() const { return loaded_.info; }
+  const models::ImageSpec& images() const { return loaded_.images; }
+  const LoadedModel& loaded() const { return loaded_; }
+  const std::string& digest() const { return digest_; }
+  // The sample that the bundle came with, u8 [1, h, w, c].
+  Tensor sample() const;
+  std::int64_t parameters() const { return loaded_.model->layout().trainable(); }
+
+ private:
+  Model(LoadedModel loaded, std::string digest);
+
+  LoadedModel loaded_;
+  std::string digest_;
+  std::int64_t rows_at_once_;  // as many as stay in a core's cache
+};
+
+}  // namespace lockring::app::serve
