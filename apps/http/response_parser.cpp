@@ -112,7 +112,7 @@ bool ResponseParser::done() const { return impl_->reader->is_done(); }
 
 Received& ResponseParser::received() {
   Reader& reader = *impl_->reader;
-  reader.received.keep_alive = reader.keep_alive();
+  reader.received.keep_alive = reader.is_done() && reader.keep_alive();
   return reader.received;
 }
 

@@ -36,7 +36,7 @@ class ResponseParser {
   // The connection has ended: done() if that is how the response says it ends, else throws Error{device}.
   void take_end();
   bool done() const;
-  // Once it is done.
+  // What has been read so far.
   Received& received();
 
  private:

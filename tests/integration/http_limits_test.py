@@ -5,6 +5,7 @@
 """
 import contextlib
 import json
+import select
 import signal
 import ssl
 import socket
@@ -113,6 +114,19 @@ class Crowds(unittest.TestCase):
                     found = client.ask(GOOD)
                     return found is not None and found[0] == 200
             wait_for(has_room)
+
+    def test_no_memory_left(self):
+        with serving("--max-body", 1 << 30, memory=512 << 20) as server, Client(server.port) as good:
+            for _ in range(3):
+                with Client(server.port) as client:
+                    client.send(post("Content-Length: 900000000"))
+                    piece = bytes(1 << 20)
+                    for _ in range(900):
+                        client.send(piece)
+                        if select.select([client.socket], [], [], 0)[0]:
+                            break
+                    self.assertEqual(client.response()[0], 503)
+                self.assertEqual(good.ask(GOOD)[0], 200)
 
     def test_clients_that_hang_up(self):
         with serving("--threads", 2) as server:

@@ -68,10 +68,12 @@ class Client:
 
 
 @contextlib.contextmanager
-def serving(*options, limit=None):
+def serving(*options, limit=None, memory=None):
     def set_limit():
         if limit:
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        if memory:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     with subprocess.Popen([SERVER, *map(str, options)], stdout=subprocess.PIPE, text=True, preexec_fn=set_limit) as server:
         try:
