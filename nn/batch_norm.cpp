@@ -23,6 +23,8 @@ Tensor BatchNorm::forward(const Tensor& x, const Context& context) const {
                                 variance_.tensor().detach(), options);
   ops::MomentSums sums;
   if (grad_enabled()) sums = {mean_.leaf.slot(), variance_.leaf.slot()};
+  if (GroupSum* group = ops::WholeBatch::current())
+    return ops::batch_norm_together(x, scale_.tensor(), shift_.tensor(), *group, options, sums);
   return ops::batch_norm_train(x, scale_.tensor(), shift_.tensor(), options, sums);
 }
 

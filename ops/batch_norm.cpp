@@ -3,6 +3,8 @@
 #include "ops/batch_norm_kernel.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace lockring::ops {
 namespace {
@@ -51,10 +53,10 @@ class Groups {
   std::int64_t group_, count_;
 };
 
-void add_moments(const BatchNormShape& group, const float* mean, const float* variance, bool first,
+// `values` is how many of a channel the moments are of.
+void add_moments(const BatchNormShape& group, double values, const float* mean, const float* variance, bool first,
                  const MomentSums& sums, Device device) {
-  const std::int64_t values = group.images * group.pixels;
-  const double unbiased = values > 1 ? static_cast<double>(values) / static_cast<double>(values - 1) : 1;
+  const double unbiased = values > 1 ? values / (values - 1) : 1;
   const auto images = static_cast<float>(group.images);
   const auto add = [&](const float* from, float factor, GradSlot slot) {
     if (slot.grad.defined())
@@ -89,6 +91,35 @@ void add_parameter_gradients(const float* sums, std::int64_t channels, Device de
   }
 }
 
+// Turns the moments of this part into those of the whole batch, and returns how many values they are of: first the
+// means, then the squares about the common one, merged as Chan, Golub and LeVeque do.
+double merge_moments(const BatchNormShape& part, GroupSum& group, float* mean, float* variance) {
+  const auto own = static_cast<double>(part.images * part.pixels);
+  std::vector<double> terms(static_cast<std::size_t>(part.channels) + 1);
+  for (std::int64_t c = 0; c < part.channels; ++c) terms[c] = own * mean[c];
+  terms.back() = own;
+  group.sum(terms);
+  const double values = std::max(terms.back(), 1.0);
+  std::vector<double> squares(static_cast<std::size_t>(part.channels));
+  for (std::int64_t c = 0; c < part.channels; ++c) {
+    const double distance = mean[c] - terms[c] / values;
+    squares[c] = own * (variance[c] + distance * distance);
+  }
+  group.sum(squares);
+  for (std::int64_t c = 0; c < part.channels; ++c) {
+    mean[c] = static_cast<float>(terms[c] / values);
+    variance[c] = static_cast<float>(squares[c] / values);
+  }
+  return values;
+}
+
+// dgamma and dbeta of the whole batch, scaled so that this part's number of values divides them.
+void merge_sums(double share, GroupSum& group, std::span<float> sums) {
+  std::vector<double> terms(sums.begin(), sums.end());
+  group.sum(terms);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(share * terms[i]);
+}
+
 }  // namespace
 
 Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta, const BatchNormOptions& options,
@@ -106,7 +137,8 @@ Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta
     float* group_variance = variance.data() + g * shape.channels;
     kMoments.on(device)(groups[g], values, group_mean, group_variance);
     kApply.on(device)(groups[g], values, saved.terms(g), y.data() + groups.offset(g));
-    add_moments(groups[g], group_mean, group_variance, g == 0, sums, device);
+    add_moments(groups[g], static_cast<double>(groups[g].images * groups[g].pixels), group_mean, group_variance, g == 0,
+                sums, device);
   }
 
   if (needs_gradient(x, gamma, beta)) {
@@ -126,6 +158,47 @@ Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta
                                          dx.data() + at);
       }
       if (dx.defined()) to[0].add(std::move(dx));
+    });
+  }
+  return y;
+}
+
+namespace {
+
+thread_local GroupSum* whole_batch = nullptr;
+
+}  // namespace
+
+WholeBatch::WholeBatch(GroupSum& group) { whole_batch = &group; }
+WholeBatch::~WholeBatch() { whole_batch = nullptr; }
+GroupSum* WholeBatch::current() { return whole_batch; }
+
+Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& beta, GroupSum& group,
+                           const BatchNormOptions& options, const MomentSums& sums) {
+  const BatchNormShape shape = checked_shape(x, gamma, beta, options);
+  const Device device = x.device();
+  Tensor y = Tensor::empty(x.shape(), DType::f32, device);
+  Tensor mean = Tensor::empty({shape.channels}, DType::f32, device);
+  Tensor variance = Tensor::empty({shape.channels}, DType::f32, device);
+  const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean, variance, options};
+  kMoments.on(device)(shape, x.data(), mean.data(), variance.data());
+  const double values = merge_moments(shape, group, mean.data(), variance.data());
+  kApply.on(device)(shape, x.data(), saved.terms(), y.data());
+  add_moments(shape, values, mean.data(), variance.data(), true, sums, device);
+
+  if (needs_gradient(x, gamma, beta)) {
+    const double share = static_cast<double>(shape.images * shape.pixels) / values;
+    record(y, {&x, &gamma, &beta}, [shape, saved, share, group = &group](const Tensor& dy, GradTargets to) {
+      Tensor part = Tensor::empty({2, shape.channels}, DType::f32, dy.device());
+      float* dgamma = part.data();
+      float* dbeta = dgamma + shape.channels;
+      kSums.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta);
+      add_parameter_gradients(dgamma, shape.channels, dy.device(), to);
+      if (!to[0].wanted()) return;
+      merge_sums(share, *group, part.values());
+      Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
+      kInputGradient.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta, dx.data());
+      to[0].add(std::move(dx));
     });
   }
   return y;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/autograd.h"
+#include "core/group_sum.h"
 #include "core/tensor.h"
 #include "ops/activation.h"
 
@@ -31,6 +32,24 @@ struct MomentSums {
 // Throws Error{usage} on shapes that do not fit, a group below 1 or an epsilon that is not positive.
 Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta, const BatchNormOptions& options = {},
                         const MomentSums& sums = {});
+
+// The same for a part of a batch whose other parts the members of `group` have: normalises by the moments of all of it,
+// whatever options.group says. Every member calls it, also with an empty part, and runs its gradient, which calls
+// `group` again: it must live until then.
+Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& beta, GroupSum& group,
+                           const BatchNormOptions& options = {}, const MomentSums& sums = {});
+
+// While it lives, layers that normalise in training on this thread take batch_norm_together().
+class WholeBatch {
+ public:
+  explicit WholeBatch(GroupSum& group);
+  ~WholeBatch();
+  WholeBatch(const WholeBatch&) = delete;
+  WholeBatch& operator=(const WholeBatch&) = delete;
+
+  // The group of the one that lives; null if there is none.
+  static GroupSum* current();
+};
 
 // Normalises by given moments. Differentiable in x, gamma and beta; the moments are constants.
 Tensor batch_norm_eval(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean,

@@ -1,5 +1,6 @@
 #include "ops/batch_norm.h"
 
+#include "core/barrier.h"
 #include "ops/batch_norm_kernel.h"
 #include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
+#include <vector>
 
 namespace lockring {
 namespace {
@@ -168,6 +171,76 @@ TEST_P(BatchNormTest, OfAnEmptyBatchIsEmptyAndAddsNothing) {
   EXPECT_EQ(x.grad().shape(), y.shape());
   expect_values(gamma.grad(), {0, 0, 0});
   expect_values(beta.grad(), {0, 0, 0});
+}
+
+// Members that are threads: each calls sum() and waits for all.
+class Members {
+ public:
+  explicit Members(int count) : barrier_(count), terms_(count) {}
+
+  class Member : public GroupSum {
+   public:
+    Member(Members& all, int index) : all_(all), index_(index) {}
+    void sum(std::span<double> values) override {
+      all_.terms_[index_].assign(values.begin(), values.end());
+      EXPECT_TRUE(all_.barrier_.wait());
+      std::ranges::fill(values, 0.0);
+      for (const std::vector<double>& terms : all_.terms_)
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] += terms[i];
+      EXPECT_TRUE(all_.barrier_.wait());
+    }
+
+   private:
+    Members& all_;
+    int index_;
+  };
+
+ private:
+  Barrier barrier_;
+  std::vector<std::vector<double>> terms_;
+};
+
+// Of one image among others, of 3 and 5, of 8 with nothing elsewhere: each is the whole batch in one group.
+TEST(BatchNormTogether, PartsGiveWhatTheWholeBatchGives) {
+  const Tensor all = random_tensor({8, 3, 3, 5});
+  for (float& value : Tensor(all).values()) value += 50;  // a mean that squares would drown
+  const Tensor dy = random_tensor({8, 3, 3, 5}, 2), scale = random_tensor({5}, 3), shift = random_tensor({5}, 4);
+  const ops::BatchNormOptions options{.group = 8, .activation = Activation::relu};
+  Tensor means = Tensor::empty({5}), variances = Tensor::empty({5});
+  const Leaf x(all), gamma(scale), beta(shift);
+  const Tensor y =
+      ops::batch_norm_train(x.tensor(), gamma.tensor(), beta.tensor(), options, {{means, false}, {variances, false}});
+  backward(y, dy);
+
+  for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{8}, {3, 8}, {1, 2, 8}, {0, 8, 8, 8}}) {
+    const auto count = static_cast<int>(ends.size());
+    Members members(count);
+    std::vector<Tensor> sums(static_cast<std::size_t>(count));  // dgamma, dbeta, mean, variance of each part
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i)
+      threads.emplace_back([&, i] {
+        const std::int64_t begin = i == 0 ? 0 : ends[i - 1], end = ends[i];
+        Members::Member member(members, i);
+        sums[i] = Tensor::zeros({4, 5});
+        const Leaf part(all.slice(begin, end).clone()), own_gamma(scale), own_beta(shift);
+        const Tensor result =
+            ops::batch_norm_together(part.tensor(), own_gamma.tensor(), own_beta.tensor(), member, options,
+                                     {{sums[i].slice(2, 3).view({5}), false}, {sums[i].slice(3, 4).view({5}), false}});
+        expect_near(result, y.slice(begin, end), 1e-5);
+        backward(result, dy.slice(begin, end));
+        expect_near(part.grad(), x.grad().slice(begin, end), 1e-5);
+        std::ranges::copy(own_gamma.grad().values(), sums[i].data());
+        std::ranges::copy(own_beta.grad().values(), sums[i].data() + 5);
+      });
+    for (std::thread& thread : threads) thread.join();
+    Tensor total = Tensor::zeros({4, 5});
+    for (const Tensor& part : sums)
+      for (std::int64_t k = 0; k < 20; ++k) total.data()[k] += part.data()[k];
+    expect_near(total.slice(0, 1).view({5}), gamma.grad(), 1e-4);
+    expect_near(total.slice(1, 2).view({5}), beta.grad(), 1e-4);
+    expect_near(total.slice(2, 3).view({5}), means, 1e-3);
+    expect_near(total.slice(3, 4).view({5}), variances, 1e-3);
+  }
 }
 
 TEST_P(BatchNormTest, RefusesWhatDoesNotFit) {
