@@ -36,67 +36,144 @@ struct TrainBench {
   int replicas = 0;
   std::int64_t micro_batch = -1;
   std::string optimizer = "adam";
+  std::string exchange = "ring";
+  std::string wire = "f32";
+  std::string bucket_bytes = "128K";
   double seconds = 3;
   bool json = false;
 
   int run() const;
 };
 
+// Takes steps of a trainer, as many on every rank.
+class Steps {
+ public:
+  static constexpr std::int64_t kSamples = 60000;
+
+  Steps(const TrainerOptions& options, std::int64_t batch_size)
+      : split_(random_split(kSamples, models::ImageSpec())),
+        order_(data::epoch_order(data::all_samples(kSamples), 1, 0)),
+        batch_size_(batch_size),
+        trainer_(with_end(options), split_, transform_) {}
+
+  // For so long, or at least so many; the time of each.
+  std::vector<double> run(double limit, int least);
+  Trainer& trainer() { return trainer_; }
+  // Of the last run: sums over its steps, and the time that each waited for other machines.
+  double data_seconds() const { return data_seconds_; }
+  const std::vector<double>& exchange_seconds() const { return exchange_seconds_; }
+
+ private:
+  // The first rank says which step is the last.
+  TrainerOptions with_end(TrainerOptions options) {
+    options.stop_request = [this] { return job().rank() == 0 && enough_() ? 1 : 0; };
+    return options;
+  }
+
+  data::Split split_;
+  data::Transform transform_ = data::Transform::parse("normalize:0.286:0.353");
+  std::vector<std::uint32_t> order_;
+  std::int64_t batch_size_;
+  std::function<bool()> enough_;
+  Trainer trainer_;
+  std::int64_t step_ = 0;
+  double data_seconds_ = 0;
+  std::vector<double> exchange_seconds_;
+};
+
+std::vector<double> Steps::run(double limit, int least) {
+  std::vector<double> times;
+  times.reserve(1 << 16);
+  exchange_seconds_.clear();
+  exchange_seconds_.reserve(1 << 16);
+  data_seconds_ = 0;
+  const auto start = std::chrono::steady_clock::now();
+  enough_ = [&] { return std::ssize(times) + 1 >= least && seconds_since(start) >= limit; };
+  for (StepResult result; result.stop_request == 0; ++step_) {
+    const std::int64_t begin = step_ * batch_size_ % (kSamples - batch_size_ + 1);
+    const auto call = std::chrono::steady_clock::now();
+    result = trainer_.step(std::span(order_).subspan(begin, batch_size_), 0, step_, 1e-4);
+    times.push_back(seconds_since(call));
+    exchange_seconds_.push_back(result.exchange_seconds);
+    data_seconds_ += result.data_seconds;
+  }
+  return times;
+}
+
+// What the backward hides of the exchange between machines, in turns with and without; medians.
+std::vector<Figure> overlap_figures(Steps& steps, double seconds) {
+  Trainer& trainer = steps.trainer();
+  if (trainer.exchange() == nullptr) return {};
+  constexpr int kTurns = 5;
+  std::vector<double> exposed, whole, times, late_times;
+  const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (int turn = 0; turn < kTurns; ++turn) {
+    trainer.exchange()->set_overlap(false);
+    append(late_times, steps.run(seconds / kTurns / 2, 5));
+    append(whole, steps.exchange_seconds());
+    trainer.exchange()->set_overlap(true);
+    append(times, steps.run(seconds / kTurns / 2, 5));
+    append(exposed, steps.exchange_seconds());
+  }
+  trainer.exchange()->set_overlap(false);
+  Trace trace(trainer.options().replicas);
+  trainer.set_trace(&trace);
+  steps.run(0, 10);
+  trainer.set_trace(nullptr);
+  trainer.exchange()->set_overlap(true);
+  double backward = 0;
+  for (const Trace::Share& share : trace.shares())
+    if (share.part == StepPart::backward && share.layer.empty()) backward = share.microseconds;
+  const double exchange = quantile(whole, 0.5) * 1e6, left = quantile(exposed, 0.5) * 1e6;
+  return {{"buckets", std::ssize(trainer.exchange()->buckets())},
+          {"exchange_us", exchange},
+          {"exchange_waited_us", left},
+          {"backward_us", backward},
+          {"overlap", (exchange - left) / std::min(exchange, backward)},
+          {"overlapped_step_us", quantile(times, 0.5) * 1e6},
+          {"late_step_us", quantile(late_times, 0.5) * 1e6}};
+}
+
 int TrainBench::run() const {
-  constexpr std::int64_t kSamples = 60000;
-  check(batch_size > 0 && batch_size <= kSamples, "--batch-size {} is not within 1 and {}", batch_size, kSamples);
+  check(batch_size > 0 && batch_size <= Steps::kSamples, "--batch-size {} is not within 1 and {}", batch_size,
+        Steps::kSamples);
   const models::Architecture& architecture = models::find_architecture(model);
   const models::ImageSpec images;
-  const data::Split split = random_split(kSamples, images);
-  const data::Transform transform = data::Transform::parse("normalize:0.286:0.353");
-  // All ranks of a job take as many steps, so the first says which one is the last.
-  std::function<bool()> enough;
   const TrainerOptions options{.build = [&] { return architecture.build(images); },
                                .world = &job(),
                                .replicas = replicas > 0 ? replicas : cores_of_rank(),
+                               .exchange = dist::parse_algorithm(exchange),
+                               .wire = wire == "bf16" ? dist::Wire::bf16 : dist::Wire::f32,
+                               .bucket_bytes = parse_bytes(bucket_bytes, "--bucket-bytes"),
                                .micro_batch = micro_batch >= 0 ? micro_batch : architecture.micro_batch,
-                               .optimizer = {.name = optimizer},
-                               .stop_request = [&] { return job().rank() == 0 && enough() ? 1 : 0; }};
-  Trainer trainer(options, split, transform);
-  const std::vector<std::uint32_t> order = data::epoch_order(data::all_samples(kSamples), 1, 0);
-  std::int64_t step = 0;
-  double data_seconds = 0;
-  const auto time_steps = [&](double limit, int least) {
-    std::vector<double> times;
-    times.reserve(1 << 16);
-    const auto start = std::chrono::steady_clock::now();
-    enough = [&] { return std::ssize(times) + 1 >= least && seconds_since(start) >= limit; };
-    for (StepResult result; result.stop_request == 0; ++step) {
-      const std::int64_t begin = step * batch_size % (kSamples - batch_size + 1);
-      const auto call = std::chrono::steady_clock::now();
-      result = trainer.step(std::span(order).subspan(begin, batch_size), 0, step, 1e-4);
-      times.push_back(seconds_since(call));
-      data_seconds += result.data_seconds;
-    }
-    return times;
-  };
-  time_steps(seconds / 4, 5);
+                               .optimizer = {.name = optimizer}};
+  Steps steps(options, batch_size);
+  steps.run(seconds / 4, 5);
   const long faults = page_faults();
-  data_seconds = 0;
-  const std::vector<double> times = time_steps(seconds, 10);
+  const std::vector<double> times = steps.run(seconds, 10);
+  const double data_seconds = steps.data_seconds();
   const double faults_per_step = static_cast<double>(page_faults() - faults) / static_cast<double>(times.size());
   const double images_per_second = static_cast<double>(times.size() * batch_size) / sum(times);
+  const std::vector<Figure> overlap = overlap_figures(steps, seconds);
   double peak = measure_fma_gflops(options.replicas);
   job().all().all_reduce(std::span(&peak, 1));
   if (job().rank() != 0) return 0;
   const double flop = 2.0 * static_cast<double>(3 * models::multiply_adds(architecture, images) -
                                                 models::first_layer_multiply_adds(architecture, images));
-  print_figures({{"model", model},
-                 {"batch_size", batch_size},
-                 {"replicas", trainer.workers().total},
-                 {"micro_batch", options.micro_batch},
-                 {"images_per_second", images_per_second},
-                 {"step_us_p50", quantile(times, 0.5) * 1e6},
-                 {"peak_gflops", peak},
-                 {"peak_share", images_per_second * flop / peak / 1e9},
-                 {"page_faults_per_step", faults_per_step},
-                 {"data_share", data_seconds / sum(times)}},
-                json);
+  std::vector<Figure> figures = {{"model", model},
+                                 {"batch_size", batch_size},
+                                 {"replicas", steps.trainer().workers().total},
+                                 {"micro_batch", options.micro_batch},
+                                 {"images_per_second", images_per_second},
+                                 {"step_us_p50", quantile(times, 0.5) * 1e6},
+                                 {"peak_gflops", peak},
+                                 {"peak_share", images_per_second * flop / peak / 1e9},
+                                 {"page_faults_per_step", faults_per_step},
+                                 {"data_share", data_seconds / sum(times)}};
+  figures.insert(figures.end(), overlap.begin(), overlap.end());
+  print_figures(figures, json);
   return 0;
 }
 
@@ -186,6 +263,10 @@ Action bench_train(CLI::App& app) {
   app.add_option("--replicas", bench->replicas, "threads; 0 for one a core");
   app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the model's own, 0 for the whole shard");
   app.add_option("--optimizer", bench->optimizer, "sgd, adam or adamw");
+  app.add_option("--allreduce", bench->exchange, "between machines")
+      ->check(one_of({"ring", "halving-doubling", "mpi"}));
+  app.add_option("--wire", bench->wire, "between machines")->check(one_of({"f32", "bf16"}));
+  app.add_option("--bucket-bytes", bench->bucket_bytes, "of the gradient, that travel together between machines");
   return [bench] { return bench->run(); };
 }
 

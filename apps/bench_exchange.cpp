@@ -72,10 +72,7 @@ double time_replicated_step(dist::World& world, const Options& options) {
   Tensor parameters = model.parameters().buffer();
   const std::span<float> values = gradient.buffer().values();
   return time_together(world, options.seconds, [&] {
-    if (options.algorithm == "mpi")
-      world.library_all_reduce(values);
-    else
-      world.all().all_reduce(values, dist::parse_algorithm(options.algorithm));
+    world.all().all_reduce(values, dist::parse_algorithm(options.algorithm));
     optimizer->update(parameters.data(), update_of(values.data(), {0, model.layout().elements()}));
   });
 }

@@ -38,6 +38,10 @@ void declare_recipe(CLI::App& app, TrainOptions& o) {
   app.add_flag("--nesterov", o.nesterov, "Nesterov's form of it");
   app.add_option("--schedule", o.schedule, "constant, step, cosine or onecycle")->check(one_of(nn::schedule_names()));
   app.add_option("--warmup-steps", o.warmup_steps, "steps over which the learning rate rises first");
+  app.add_option("--warmup-epochs", o.warmup_epochs, "the same in epochs, which may be parts of one");
+  app.add_option("--lr-scaling", o.lr_scaling, "multiplies --lr by --batch-size / --base-batch-size, or by its root")
+      ->check(one_of({"none", "linear", "sqrt"}));
+  app.add_option("--base-batch-size", o.base_batch_size, "the batch size that --lr is for, if it is scaled");
   app.add_option("--weight-decay", o.weight_decay, "pulls weights towards zero");
   app.add_option("--label-smoothing", o.label_smoothing, "share of each target that is spread over all classes");
   app.add_option("--clip-norm", o.clip_norm, "longest gradient; longer ones are scaled down; 0 for no limit");
@@ -51,12 +55,20 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--replicas", o.replicas, "threads that train in lockstep; auto is one a core");
   app.add_option("--micro-batch", o.micro_batch, "images computed at once; auto is the model's own");
   app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
+  app.add_flag("--sync-bn", o.sync_bn, "batch normalisation looks at the whole batch, over all replicas");
   app.add_option(
       "--loader-threads", o.loader_threads,
       "threads that prepare batches ahead; auto is none where that is quick, else one a spare core or replica");
   app.add_option("--allreduce", o.all_reduce,
                  "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring")
-      ->check(one_of({"auto", "mirrored", "ring", "halving-doubling"}));
+      ->check(one_of({"auto", "mirrored", "ring", "halving-doubling", "mpi"}));
+  app.add_option("--wire", o.wire, "what gradients are between machines: f32, or bf16, half as long")
+      ->check(one_of({"f32", "bf16"}));
+  app.add_option("--bucket-bytes", o.bucket_bytes,
+                 "gradients that travel together between machines while others are computed; 0 for all at once");
+  app.add_option("--timeout", o.timeout, "seconds after which a rank that waits for others says who is missing");
+  app.add_option("--check-parameters", o.check_parameters,
+                 "steps after which machines compare their parameters again; 0 for never");
   app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
       ->configurable(false);
   app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);

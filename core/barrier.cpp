@@ -28,32 +28,34 @@ void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chr
 
 }  // namespace
 
-bool Barrier::wait() { return wait_for(std::chrono::hours(24 * 365)); }
+bool Barrier::wait() {
+  const std::uint32_t arrival = arrive();
+  for (;;)
+    if (const std::optional<bool> met = await(arrival, std::chrono::hours(24))) return *met;
+}
 
-bool Barrier::wait_for(std::chrono::nanoseconds timeout) {
+std::uint32_t Barrier::arrive() {
   const std::uint32_t round = round_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     next_round();
-    return !aborted();
   }
-  const auto waits = [&] { return round_.load(std::memory_order_acquire) == round && !aborted(); };
+  return round;
+}
+
+std::optional<bool> Barrier::await(std::uint32_t arrival, std::chrono::nanoseconds most) {
+  const auto waits = [&] { return round_.load(std::memory_order_acquire) == arrival && !aborted(); };
   for (int i = 0; i < kSpins && waits(); ++i) relax();
   if (!waits()) return !aborted();
-  const Clock::time_point limit = Clock::now() + timeout;
-  for (auto left = timeout; waits(); left = limit - Clock::now()) {
-    if (left <= left.zero()) {
-      end(kLate);
-      break;
-    }
+  const Clock::time_point limit = Clock::now() + most;
+  for (auto left = most; waits(); left = limit - Clock::now()) {
+    if (left <= left.zero()) return std::nullopt;
     ++sleepers_;
-    sleep_while(round_, round, left);
+    sleep_while(round_, arrival, left);
     --sleepers_;
   }
   return !aborted();
 }
-
-void Barrier::abort() { end(kAborted); }
 
 void Barrier::end(std::uint32_t why) {
   std::uint32_t none = 0;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace lockring {
 
@@ -18,12 +19,16 @@ class Barrier {
 
   // True once all threads have arrived; everything they wrote before is then visible. False after abort().
   [[nodiscard]] bool wait();
-  // The same, but aborts if not all have arrived in time.
-  [[nodiscard]] bool wait_for(std::chrono::nanoseconds timeout);
+  // The two halves of it, for those who look around while they wait: arrive() once, then await() until it answers.
+  // await() gives up after `most`, without an answer.
+  std::uint32_t arrive();
+  std::optional<bool> await(std::uint32_t arrival, std::chrono::nanoseconds most);
   // Releases everyone for good. May be called from any thread, more than once.
-  void abort();
+  void abort() { end(kAborted); }
+  // The same, because of those who do not come.
+  void give_up() { end(kLate); }
   bool aborted() const { return end_.load(std::memory_order_acquire) != 0; }
-  // Whether it was a wait_for that gave up.
+  // Whether it was ended by give_up().
   bool late() const { return end_.load(std::memory_order_acquire) == kLate; }
 
  private:

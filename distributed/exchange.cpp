@@ -1,6 +1,6 @@
 #include "distributed/exchange.h"
 
-#include <fmt/format.h>
+#include "distributed/bf16.h"
 
 #include <algorithm>
 #include <cassert>
@@ -8,33 +8,46 @@
 namespace lockring::dist {
 namespace {
 
-// Segments that may be on their way to us at once: one that is added, and two behind it; and as many to others.
-constexpr std::size_t kAhead = 3;
+// Segments that may be on their way to us at once, and as many to others: so many that the wire stays busy while this
+// rank computes.
+constexpr std::size_t kAhead = 8;
 
 template <class T>
 void add(T* __restrict to, const T* __restrict from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
+constexpr std::int64_t wire_bytes(Wire wire, std::size_t element) {
+  return wire == Wire::bf16 ? 2 : static_cast<std::int64_t>(element);
+}
+
 }  // namespace
 
+std::string_view to_string(Wire wire) { return wire == Wire::bf16 ? "bf16" : "f32"; }
+
 template <class T>
-Exchange<T>::Exchange(Transport& transport, int channel, Algorithm algorithm, std::int64_t elements,
+Exchange<T>::Exchange(Transport& transport, int channel, Algorithm algorithm, std::int64_t elements, Wire wire,
                       std::int64_t segment_bytes)
     : transport_(transport),
       channel_(channel),
-      segment_elements_(std::max<std::int64_t>(segment_bytes / static_cast<std::int64_t>(sizeof(T)), 1)),
+      wire_(wire),
+      wire_bytes_(wire_bytes(wire, sizeof(T))),
+      segment_elements_(std::max<std::int64_t>(segment_bytes / wire_bytes_, 1)),
       rounds_(make_schedule(algorithm, transport.size(), transport.rank(), elements)) {
-  bool adds = false;
+  assert(wire == Wire::f32 || sizeof(T) == sizeof(float));
+  bool stages = wire == Wire::bf16;
   for (int i = 0; i < static_cast<int>(rounds_.size()); ++i) {
     const Round& round = rounds_[i];
     add_segments(sends_, i, round.to, round.sent, false);
     add_segments(receives_, i, round.from, round.received, round.adds);
-    adds |= round.adds;
+    stages |= round.adds;
   }
   find_dependencies();
-  if (adds) arrivals_.resize(kAhead * std::min(segment_elements_, elements));
   segment_elements_ = std::min(segment_elements_, elements);
+  if (stages) arrivals_.resize(kAhead * segment_elements_ * wire_bytes_);
+  if (wire == Wire::bf16) departures_.resize(kAhead * segment_elements_);
+  for (std::size_t i = 0; i < kAhead && !departures_.empty(); ++i)
+    free_departures_.push_back(departures_.data() + i * segment_elements_);
   receiving_.resize(kAhead);
   sending_.reserve(kAhead);
 }
@@ -80,7 +93,11 @@ template <class T>
 bool Exchange<T>::progress() {
   if (!running()) return true;
   for (bool moved = true; moved;) {
-    std::erase_if(sending_, [this](const Sending& s) { return transport_.done(s.ticket); });
+    // In order: each question may cost the library a call of the system.
+    while (!sending_.empty() && transport_.done(sending_.front().ticket)) {
+      if (sending_.front().staged != nullptr) free_departures_.push_back(sending_.front().staged);
+      sending_.erase(sending_.begin());
+    }
     moved = take_received();
     moved |= post_receives();
     moved |= post_sends();
@@ -98,9 +115,9 @@ bool Exchange<T>::take_received() {
     Ticket& ticket = receiving_[taken_ % kAhead];
     if (ticket >= 0 && !transport_.done(ticket)) break;
     ticket = -1;  // arrived
-    if (segment.adds) {
+    if (is_staged(segment)) {
       if (!may_change(segment)) break;
-      add(values_ + segment.part.begin, memory_for(taken_), segment.part.size());
+      take(taken_);
     }
     ++taken_;
   }
@@ -108,13 +125,23 @@ bool Exchange<T>::take_received() {
 }
 
 template <class T>
+void Exchange<T>::take(std::size_t receive) {
+  const Segment& segment = receives_[receive];
+  T* to = values_ + segment.part.begin;
+  const std::byte* from = memory_for(receive);
+  if (wire_ == Wire::f32) return add(to, reinterpret_cast<const T*>(from), segment.part.size());
+  const auto* rounded = reinterpret_cast<const std::uint16_t*>(from);
+  for (std::int64_t i = 0; i < segment.part.size(); ++i) to[i] = from_bf16(rounded[i]) + (segment.adds ? to[i] : T(0));
+}
+
+template <class T>
 bool Exchange<T>::post_receives() {
   const std::size_t before = posted_;
   for (; posted_ < receives_.size() && posted_ < taken_ + kAhead; ++posted_) {
     const Segment& segment = receives_[posted_];
-    if (!segment.adds && !may_change(segment)) break;  // it will arrive in its place
-    receiving_[posted_ % kAhead] = transport_.receive(segment.peer, channel_, memory_for(posted_),
-                                                      segment.part.size() * static_cast<std::int64_t>(sizeof(T)));
+    if (!is_staged(segment) && !may_change(segment)) break;
+    receiving_[posted_ % kAhead] =
+        transport_.receive(segment.peer, channel_, memory_for(posted_), bytes_of(segment.part));
   }
   return posted_ > before;
 }
@@ -125,11 +152,23 @@ bool Exchange<T>::post_sends() {
   for (; sent_ < sends_.size() && sending_.size() < kAhead; ++sent_) {
     if (sends_[sent_].needed > static_cast<int>(taken_)) break;
     const Segment& segment = sends_[sent_];
-    sending_.push_back({transport_.send(segment.peer, channel_, values_ + segment.part.begin,
-                                        segment.part.size() * static_cast<std::int64_t>(sizeof(T))),
-                        segment.part});
+    std::uint16_t* staged = wire_ == Wire::bf16 ? stage(segment) : nullptr;
+    const void* memory = staged == nullptr ? static_cast<const void*>(values_ + segment.part.begin) : staged;
+    sending_.push_back({transport_.send(segment.peer, channel_, memory, bytes_of(segment.part)), segment.part, staged});
   }
   return sent_ > before;
+}
+
+// What replaces others' values replaces the sender's own as well: then all hold the same.
+template <class T>
+std::uint16_t* Exchange<T>::stage(const Segment& sent) {
+  std::uint16_t* staged = free_departures_.back();
+  free_departures_.pop_back();
+  T* from = values_ + sent.part.begin;
+  for (std::int64_t i = 0; i < sent.part.size(); ++i) staged[i] = to_bf16(static_cast<float>(from[i]));
+  if (!rounds_[sent.round].adds)
+    for (std::int64_t i = 0; i < sent.part.size(); ++i) from[i] = from_bf16(staged[i]);
+  return staged;
 }
 
 template <class T>
@@ -139,15 +178,16 @@ bool Exchange<T>::may_change(const Segment& received) const {
 }
 
 template <class T>
-T* Exchange<T>::memory_for(std::size_t receive) {
+std::byte* Exchange<T>::memory_for(std::size_t receive) {
   const Segment& segment = receives_[receive];
-  return segment.adds ? arrivals_.data() + receive % kAhead * segment_elements_ : values_ + segment.part.begin;
+  if (is_staged(segment)) return arrivals_.data() + receive % kAhead * segment_elements_ * wire_bytes_;
+  return reinterpret_cast<std::byte*>(values_ + segment.part.begin);
 }
 
 template <class T>
-std::string Exchange<T>::waiting_for() const {
-  if (taken_ < receives_.size()) return fmt::format("rank {}", receives_[taken_].peer);
-  return sent_ > 0 ? fmt::format("rank {}", sends_[sent_ - 1].peer) : "nobody";
+int Exchange<T>::waiting_for() const {
+  if (taken_ < receives_.size()) return receives_[taken_].peer;
+  return sent_ > 0 ? sends_[sent_ - 1].peer : -1;
 }
 
 template class Exchange<float>;

@@ -1,5 +1,6 @@
 #include "distributed/meeting.h"
 
+#include <algorithm>
 #include <new>
 
 namespace lockring::dist {
@@ -37,8 +38,21 @@ void Meeting::create(std::byte* memory, int members) {
 Meeting::Shared& Meeting::shared() const { return *std::launder(reinterpret_cast<Shared*>(memory_.get())); }
 
 bool Meeting::wait(int member) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kLook{100};
   shared().counts()[member].meetings.fetch_add(1, std::memory_order_relaxed);
-  return shared().barrier.wait_for(timeout_);
+  Barrier& barrier = shared().barrier;
+  const std::uint32_t arrival = barrier.arrive();
+  const Clock::time_point start = Clock::now();
+  for (;;) {
+    if (const std::optional<bool> met = barrier.await(arrival, std::min(kLook, timeout_))) return *met;
+    if (!waits_on(member, std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start)))
+      barrier.give_up();
+  }
+}
+
+bool Meeting::waits_on(int member, std::chrono::milliseconds waited) const {
+  return patience_ ? patience_(missing(member), waited) : waited < timeout_;
 }
 
 void Meeting::abort() { shared().barrier.abort(); }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,12 +24,15 @@ class Meeting {
   static void create(std::byte* memory, int members);
 
   int members() const { return members_; }
-  // True once all members have come. False if one has failed, or if not all came in time: all who wait get that, and
-  // nobody meets again.
+  // True once all members have come. False if one has failed, or if those who waited gave up: all get that, and nobody
+  // meets again.
   [[nodiscard]] bool wait(int member);
   void abort();
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-  // After a wait that failed: whether that is because of those who did not come in time...
+  // Asked by each that waits, several times a second, whether to wait on; instead of the timeout.
+  using Patience = std::function<bool(const std::vector<int>& missing, std::chrono::milliseconds waited)>;
+  void set_patience(Patience patience) { patience_ = std::move(patience); }
+  // After a wait that failed: whether that is because of those who did not come...
   bool late() const;
   // ... who have come to fewer meetings than `member`.
   std::vector<int> missing(int member) const;
@@ -36,10 +40,12 @@ class Meeting {
  private:
   struct Shared;
   Shared& shared() const;
+  bool waits_on(int member, std::chrono::milliseconds waited) const;
 
   std::shared_ptr<std::byte> memory_;
   int members_;
   std::chrono::milliseconds timeout_{std::chrono::hours(24 * 365)};
+  Patience patience_;
 };
 
 }  // namespace lockring::dist

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace lockring::dist {
 
@@ -40,6 +42,8 @@ class MirroredGroup {
   int size() const { return size_; }
   // The place of this process's first one among them.
   int first() const { return first_; }
+  // The number of replicas of each machine, in the order of machines.
+  const std::vector<int>& machine_sizes() const { return machine_sizes_; }
   // Of all replicas of the job, and the place of this machine's first one among them: those of a machine are
   // neighbours.
   int job_size() const { return job_size_; }
@@ -54,7 +58,14 @@ class MirroredGroup {
   }
 
  private:
+  void watch_over(Meeting& meeting);
+  std::string explain(const std::vector<int>& missing) const;
+  // The ranks of the machine that these members belong to.
+  std::vector<int> ranks_of(const std::vector<int>& members) const;
+
   World& world_;
+  std::vector<int> firsts_;  // members, of each rank of the machine
+  std::vector<int> machine_sizes_;
   int size_ = 0;
   int first_ = 0;
   int job_size_ = 0;

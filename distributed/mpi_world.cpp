@@ -1,5 +1,6 @@
 // The ranks that mpirun started, and messages between them through MPI.
 #include "core/error.h"
+#include "distributed/shared_memory.h"
 #include "distributed/world.h"
 
 #include <mpi.h>
@@ -32,6 +33,7 @@ class MpiTransport final : public Transport {
   Ticket send(int to, int channel, const void* memory, std::int64_t bytes) override;
   Ticket receive(int from, int channel, void* memory, std::int64_t bytes) override;
   bool done(Ticket ticket) override;
+  void library_all_reduce(std::span<float> values) override;
 
  private:
   Ticket take();
@@ -84,6 +86,15 @@ bool MpiTransport::done(Ticket ticket) {
   return finished != 0;
 }
 
+void MpiTransport::library_all_reduce(std::span<float> values) {
+  for (std::size_t at = 0; at < values.size(); at += kMostBytes / sizeof(float)) {
+    const std::span piece = values.subspan(at, std::min(values.size() - at, kMostBytes / sizeof(float)));
+    check_mpi(
+        MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_FLOAT, MPI_SUM, communicator_),
+        "MPI_Allreduce");
+  }
+}
+
 // What mpirun, and srun with PMI, leave in the environment of those they start.
 bool started_by_mpi() {
   constexpr const char* kVariables[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
@@ -92,6 +103,13 @@ bool started_by_mpi() {
 
 std::unique_ptr<Communicator> make_communicator(MPI_Comm communicator) {
   return std::make_unique<Communicator>(std::make_unique<MpiTransport>(communicator));
+}
+
+// Whether the ranks of every machine can share memory; if one cannot, then by messages all.
+bool all_share_memory(Communicator& all, Communicator& node) {
+  double failed[] = {share_memory(node, 1) == nullptr ? 1.0 : 0.0};
+  all.all_reduce(std::span<double>(failed));
+  return failed[0] == 0;
 }
 
 class MpiWorld final : public World {
@@ -107,9 +125,14 @@ class MpiWorld final : public World {
     MPI_Comm_rank(world_, &rank);
     MPI_Comm node = MPI_COMM_NULL, across = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+    std::unique_ptr<Communicator> all = make_communicator(world_), neighbours = make_communicator(node);
+    if (!all_share_memory(*all, *neighbours)) {
+      check_mpi(MPI_Comm_split(world_, rank, 0, &node), "MPI_Comm_split");
+      neighbours = make_communicator(node);
+    }
     MPI_Comm_rank(node, &place);
     check_mpi(MPI_Comm_split(world_, place, rank, &across), "MPI_Comm_split");
-    set_groups(make_communicator(world_), make_communicator(node), make_communicator(across));
+    set_groups(std::move(all), std::move(neighbours), make_communicator(across));
   }
 
   ~MpiWorld() override {
@@ -118,6 +141,7 @@ class MpiWorld final : public World {
   }
 
   [[noreturn]] void abort(int exit_code) override {
+    leave_roster();
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);
   }
@@ -135,14 +159,6 @@ class MpiWorld final : public World {
     int provided = 0;
     check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
     return provided == MPI_THREAD_MULTIPLE ? "multiple" : "serialized";
-  }
-
-  void library_all_reduce(std::span<float> values) override {
-    for (std::size_t at = 0; at < values.size(); at += Transport::kMostBytes / sizeof(float)) {
-      const std::span piece = values.subspan(at, std::min(values.size() - at, Transport::kMostBytes / sizeof(float)));
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_FLOAT, MPI_SUM, world_),
-                "MPI_Allreduce");
-    }
   }
 
  private:

@@ -373,9 +373,6 @@ class WorkersWorld final : public World {
   }
   std::string library() const override { return whole_.library(); }
   std::string thread_level() const override { return whole_.thread_level(); }
-  void library_all_reduce(std::span<float>) override {
-    fail(ErrorCode::usage, "MPI's own all-reduce is for all ranks, not for the workers alone");
-  }
 
  private:
   World& whole_;

@@ -13,6 +13,11 @@ namespace {
 // Ends the job of a replica that did not fail itself; never reaches the user.
 struct PeerFailed {};
 
+std::string plain_explanation(const std::vector<int>& missing) {
+  if (missing.empty()) return "a replica of another process has failed";
+  return fmt::format("waited in vain for replica {} to come to a meeting", fmt::join(missing, " and replica "));
+}
+
 }  // namespace
 
 Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, int replica) {
@@ -26,6 +31,7 @@ ReplicaTeam::ReplicaTeam(int replicas) : ReplicaTeam(replicas, Meeting(std::max(
 ReplicaTeam::ReplicaTeam(int replicas, Meeting meeting, int first)
     : replicas_(replicas), start_(replicas), finish_(replicas), meeting_(std::move(meeting)), first_(first) {
   check(replicas > 0, "a team of {} replicas is not possible", replicas);
+  set_explanation(plain_explanation);
   try {
     for (int replica = 1; replica < replicas; ++replica) threads_.emplace_back([this, replica] { work(replica); });
   } catch (const std::system_error& error) {
@@ -48,9 +54,7 @@ void ReplicaTeam::run(const std::function<void(int)>& job) {
   if (start_.wait()) perform(0);
   if (!finish_.wait()) return;
   if (failure_ != nullptr) std::rethrow_exception(failure_);
-  if (!peers_failed_) return;
-  check(!missing_.empty(), ErrorCode::device, "a replica of another process has failed");
-  fail(ErrorCode::device, "waited in vain for replica {} to come to a meeting", fmt::join(missing_, " and replica "));
+  if (peers_failed_) fail(ErrorCode::device, "{}", explain_(missing_));
 }
 
 void ReplicaTeam::meet(int replica) {

@@ -13,6 +13,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,9 +42,13 @@ class ReplicaTeam {
 
   int size() const { return replicas_; }
 
+  // What to say of members of the meeting who did not come; of none, why others have ended it.
+  using Explanation = std::function<std::string(const std::vector<int>& missing)>;
+  void set_explanation(Explanation explanation) { explain_ = std::move(explanation); }
+
   // Runs job(replica) on every replica's thread and returns when all are done. If one throws, those who meet are
   // released, the first exception is rethrown here, and the team can run nothing more. Throws Error{device} if replicas
-  // of other processes have failed or have not come to a meeting in time, naming the missing.
+  // of other processes have failed or have not come to a meeting in time, with the explanation.
   void run(const std::function<void(int replica)>& job);
 
   // Within a job, by each of its replicas: returns when all of the meeting have come here. Throws, ending the job, if
@@ -59,6 +64,7 @@ class ReplicaTeam {
   Barrier finish_;
   Meeting meeting_;
   const int first_;
+  Explanation explain_;
   const std::function<void(int)>* job_ = nullptr;  // null tells the threads to end
   std::mutex failure_mutex_;
   std::exception_ptr failure_;

@@ -19,9 +19,10 @@
 
 namespace lockring::dist {
 
-enum class Algorithm { ring, recursive_doubling, halving_doubling };
+// mpi is the library's own, which has no schedule.
+enum class Algorithm { ring, recursive_doubling, halving_doubling, mpi };
 
-// "ring", "recursive-doubling", "halving-doubling".
+// "ring", "recursive-doubling", "halving-doubling", "mpi".
 std::string to_string(Algorithm algorithm);
 // Throws Error{usage} on another word.
 Algorithm parse_algorithm(std::string_view text);
@@ -45,7 +46,7 @@ struct Round {
   bool adds = false;  // what is received is added; else it replaces
 };
 
-// The rounds of `rank` of `size`, for a vector of `elements`.
+// The rounds of `rank` of `size`; none for a library's. Of a vector of `elements`.
 std::vector<Round> make_schedule(Algorithm algorithm, int size, int rank, std::int64_t elements);
 
 }  // namespace lockring::dist

@@ -62,6 +62,16 @@ class Switchboard {
     return message.ticket;
   }
 
+  // Nobody will fill, or read, memory of a rank that has gone.
+  void withdraw(int rank) {
+    const std::lock_guard lock(mutex_);
+    for (int receiver = 0; receiver < std::ssize(waiting_); ++receiver)
+      for (auto& [from, queue] : waiting_[receiver])
+        std::erase_if(queue, [&, sender = from.first](const Posted& message) {
+          return (message.from != nullptr ? sender : receiver) == rank;
+        });
+  }
+
   bool done(int rank, Ticket ticket) {
     const std::lock_guard lock(mutex_);
     Tickets& tickets = tickets_[rank];
@@ -80,6 +90,7 @@ class ThreadTransport : public Transport {
  public:
   ThreadTransport(std::shared_ptr<Switchboard> switchboard, int rank, int size)
       : switchboard_(std::move(switchboard)), rank_(rank), size_(size) {}
+  ~ThreadTransport() override { switchboard_->withdraw(rank_); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace lockring::dist {
 
@@ -25,6 +26,9 @@ class Transport {
 
   // Whether the message has left its memory, or has arrived. Never blocks. Voids the ticket when true.
   virtual bool done(Ticket ticket) = 0;
+
+  // The library's own all-reduce, for comparison. Throws Error{usage} without one.
+  virtual void library_all_reduce(std::span<float> values);
 };
 
 }  // namespace lockring::dist

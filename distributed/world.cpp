@@ -1,5 +1,7 @@
 #include "distributed/world.h"
 
+#include "core/allocator.h"
+#include "core/error.h"
 #include "distributed/self_world.h"
 #include "distributed/shared_memory.h"
 
@@ -29,8 +31,35 @@ void World::set_groups(std::unique_ptr<Communicator> all, std::unique_ptr<Commun
       node_sizes_.push_back(0);
     }
     ++node_sizes_[found];
+    nodes_of_.push_back(static_cast<int>(found));
   }
   node_index_ = static_cast<int>(std::ranges::find(machines, first) - machines.begin());
+  start_roster();
+  for (Communicator* group : {all_.get(), node_.get(), across_.get()}) name_members(*group);
+}
+
+void World::start_roster() {
+  for (const std::string& rank : node_->all_gather(std::to_string(all_->rank())))
+    node_ranks_.push_back(std::stoi(rank));
+  const std::int64_t bytes = Roster::bytes(node_->size());
+  std::shared_ptr<std::byte> memory = share_memory(*node_, bytes);
+  if (memory == nullptr) {  // set_groups() was told so, and each rank is a machine of its own
+    memory.reset(static_cast<std::byte*>(allocate(bytes)), [bytes](std::byte* own) { deallocate(own, bytes); });
+    std::fill_n(memory.get(), bytes, std::byte{0});
+  }
+  roster_ = Roster(std::move(memory), node_->size(), node_->rank());
+  node_->barrier();
+  roster_.watch();
+}
+
+void World::name_members(Communicator& group) {
+  std::vector<int> ranks;
+  for (const std::string& rank : group.all_gather(std::to_string(all_->rank()))) ranks.push_back(std::stoi(rank));
+  group.set_names([this, ranks](int member) { return place_of(ranks[member]); });
+  group.set_watch([this] {
+    const std::string message = lost();
+    check(message.empty(), ErrorCode::device, "{}", message);
+  });
 }
 
 void World::leave_groups() {
@@ -41,6 +70,26 @@ void World::leave_groups() {
 
 std::string World::name() const {
   return all_->size() == 1 ? "" : fmt::format("rank {} on {}", all_->rank(), hosts_[all_->rank()]);
+}
+
+std::string World::place() const {
+  return all_->size() == 1 ? "" : fmt::format("{}, {}", name(), roster_.place_of(node_->rank()));
+}
+
+std::string World::place_of(int rank) const {
+  const auto found = std::ranges::find(node_ranks_, rank) - node_ranks_.begin();
+  const std::string name = fmt::format("rank {} on {}", rank, hosts_[rank]);
+  return found == std::ssize(node_ranks_) ? name
+                                          : fmt::format("{} ({})", name, roster_.place_of(static_cast<int>(found)));
+}
+
+std::string World::lost() const {
+  const std::vector<int> dead = roster_.dead();
+  return dead.empty() ? "" : place_of(node_ranks_[dead[0]]) + " has died";
+}
+
+void World::set_timeout(std::chrono::milliseconds timeout) {
+  for (Communicator* group : {all_.get(), node_.get(), across_.get()}) group->set_timeout(timeout);
 }
 
 std::unique_ptr<World> alone() { return std::make_unique<SelfWorld>(); }

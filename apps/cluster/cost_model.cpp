@@ -42,6 +42,7 @@ double exchange_seconds(const CostModel& model, dist::Algorithm algorithm, int h
   const double folding = std::has_single_bit(static_cast<unsigned>(hosts)) ? 0 : 2;
   double messages = 0, moved = 0;  // bytes over one link, one way
   switch (algorithm) {
+    case dist::Algorithm::mpi:  // at its best
     case dist::Algorithm::ring:
       messages = 2 * (p - 1);
       moved = 2 * n * (p - 1) / p;

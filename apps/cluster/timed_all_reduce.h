@@ -19,8 +19,7 @@ double time_together(dist::World& world, double seconds, const std::function<voi
 // Mirrored: each replica of the machine adds up its slice of all vectors, where they lie; the sum is there for all to
 // read.
 double time_mirrored(dist::World& world, dist::MirroredGroup& group, std::int64_t elements, double seconds);
-// By messages within `ranks`, a group of the world's: an algorithm's name, or "mpi" for the library's own, which is
-// that of all ranks.
+// By messages within `ranks`, a group of the world's, with the algorithm of that name.
 double time_messages(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
                      double seconds);
 

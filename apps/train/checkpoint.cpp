@@ -65,11 +65,11 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
       {"dataset", fmt::format("{} {}", setup.dataset.name, setup.dataset.digest)},
       {"batch-size", fmt::format("{}", options.batch_size)},
       {"optimizer", options.optimizer},
-      {"lr", fmt::format("{}", options.learning_rate)},
+      {"lr", fmt::format("{}", setup.schedule.learning_rate)},
       {"momentum", fmt::format("{}", options.momentum)},
       {"nesterov", fmt::format("{}", options.nesterov)},
       {"schedule", options.schedule},
-      {"warmup-steps", fmt::format("{}", options.warmup_steps)},
+      {"warmup-steps", fmt::format("{}", setup.schedule.warmup_steps)},
       {"weight-decay", fmt::format("{}", options.weight_decay)},
       {"label-smoothing", fmt::format("{}", options.label_smoothing)},
       {"clip-norm", fmt::format("{}", options.clip_norm)},
@@ -80,6 +80,7 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
       {"shards", fmt::format("{}", trainer.options().shards)},
       {"micro-batch", fmt::format("{}", trainer.options().micro_batch)},
   };
+  if (options.sync_bn) recipe.emplace_back("sync-bn", "true");
   // A constant rate goes on as long as one likes; the other schedules are cut to the number of epochs.
   if (options.schedule != "constant") recipe.emplace_back("epochs", fmt::format("{}", options.epochs));
   return recipe;

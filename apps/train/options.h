@@ -24,7 +24,10 @@ struct TrainOptions {
   double momentum = 0.9;  // sgd
   bool nesterov = false;  // sgd
   std::string schedule = "constant";
+  std::string lr_scaling = "none";  // of the rate with the batch size, from the base's
+  std::int64_t base_batch_size = 128;
   std::int64_t warmup_steps = 0;
+  double warmup_epochs = 0;  // instead of steps
   double weight_decay = 0;
   double label_smoothing = 0;
   double clip_norm = 0;
@@ -38,8 +41,13 @@ struct TrainOptions {
   std::string replicas = "auto";
   std::string micro_batch = "auto";
   std::int64_t shards = 0;
+  bool sync_bn = false;
   std::string all_reduce = "auto";
+  std::string wire = "f32";           // between machines
+  std::string bucket_bytes = "128K";  // of the gradient, that travel together between machines; 0: all of it
   std::string loader_threads = "auto";
+  double timeout = 60;                  // seconds that a rank waits for others
+  std::int64_t check_parameters = 100;  // steps between two comparisons of machines; 0: never
 
   std::string trace;  // file of a trace of a few steps; empty: none
   std::int64_t trace_steps = 10;

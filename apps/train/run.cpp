@@ -10,6 +10,7 @@
 #include "apps/train/summary.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "distributed/agreement.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,8 +31,11 @@ std::string place_of_images(const Setup& setup) {
                      setup.trainer.loader_threads, setup.trainer.loader_threads == 1 ? "" : "s");
 }
 
-// The first rank speaks for all.
-TrainOptions with_quiet_followers(TrainOptions options, const dist::World& world) {
+// The first rank speaks for all, and nobody waits longer than is asked.
+TrainOptions prepared(TrainOptions options, dist::World& world) {
+  check(options.timeout >= 0.1 && options.timeout <= 1e6, "--timeout {} is not possible; from 0.1 to 1000000 s",
+        options.timeout);
+  world.set_timeout(std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout * 1000)));
   options.quiet |= world.rank() != 0;
   return options;
 }
@@ -49,6 +53,13 @@ std::string exchange_text(const Trainer& trainer, const dist::World& world) {
              : fmt::format("{}, {} between machines", mirrored, dist::to_string(trainer.options().exchange));
 }
 
+// One line an option.
+std::string recipe_text(const Recipe& recipe) {
+  std::string text;
+  for (const auto& [key, value] : recipe) text += fmt::format("{} {}\n", key, value);
+  return text;
+}
+
 double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
 }  // namespace
@@ -56,7 +67,7 @@ double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / stat
 TrainRun::TrainRun(TrainOptions options)
     : world_(job()),
       started_(std::chrono::steady_clock::now()),
-      options_(with_quiet_followers(std::move(options), world_)),
+      options_(prepared(std::move(options), world_)),
       directory_(world_.rank() == 0 ? RunDirectory(options_.run_dir, options_.model, options_.resume,
                                                    [this](const std::string& m) { warn(m); })
                                     : RunDirectory::of_another()),
@@ -83,17 +94,15 @@ void TrainRun::restore() {
 
 // What the first rank has read from files, all others get from it.
 void TrainRun::share_state() {
-  if (world_.size() == 1 || (!options_.resume && options_.init_from.empty())) return;
+  if (world_.size() == 1) return;
+  dist::check_agreement(world_, "the recipe", recipe_text(recipe_of(options_, setup_, trainer_)));
   std::string text;
   for (const auto& [key, value] : state_.to_text()) text += key + '\n' + value + '\n';
   std::istringstream lines(world_.all().all_gather(leads() ? text : "")[0]);
   std::map<std::string, std::string> fields;
   for (std::string key, value; std::getline(lines, key) && std::getline(lines, value);) fields[key] = value;
   state_ = TrainState::from_text(fields);
-  const auto broadcast = [this](Tensor buffer) { world_.all().broadcast(std::as_writable_bytes(buffer.values()), 0); };
-  broadcast(trainer_.model().parameters().buffer());
-  for (const nn::NamedArena& state : trainer_.optimizer().state()) broadcast(state.arena.buffer());
-  trainer_.refresh();
+  trainer_.synchronize();
 }
 
 int TrainRun::run() {
@@ -122,6 +131,9 @@ void TrainRun::start() {
   if (world_.size() > 1)
     say(fmt::format("{} ranks on {} machine{}; {}", world_.size(), world_.nodes(), world_.nodes() == 1 ? "" : "s",
                     exchange_text(trainer_, world_)));
+  if (setup_.schedule.learning_rate != options_.learning_rate)
+    say(fmt::format("learning rate {:.4g}: {:.4g} for a batch of {}, scaled ({}) to {}", setup_.schedule.learning_rate,
+                    options_.learning_rate, options_.base_batch_size, options_.lr_scaling, options_.batch_size));
   if (const std::string place = place_of_images(setup_); !place.empty()) say(place);
   if (!setup_.dataset.warning.empty()) say("WARNING: " + setup_.dataset.warning);
   show_notes();
@@ -229,6 +241,7 @@ void TrainRun::finish_epoch() {
 // A part of an epoch counts only until there is a whole one.
 std::optional<Evaluation> TrainRun::validate(EpochReport& report, bool whole) {
   if (setup_.holdout.validation.empty()) return std::nullopt;
+  world_.note(state_.step, dist::Phase::evaluation);
   const nn::Model& model = trainer_.averaged();
   Evaluation validation =
       evaluate(trainer_.workers(), model, setup_.dataset.train, setup_.holdout.validation, setup_.transform);
@@ -261,6 +274,7 @@ void TrainRun::save_best(const nn::Model& model, const std::map<std::string, dou
 
 void TrainRun::save_or_say_what_is_kept(const std::function<void()>& save) const {
   if (!leads()) return;
+  world_.note(state_.step, dist::Phase::saving);
   try {
     save();
   } catch (const Error& error) {
@@ -296,6 +310,7 @@ void TrainRun::finish_failed(const Error& error) {
 
 // The test set is read here, once, with the best parameters.
 int TrainRun::finish() {
+  world_.note(state_.step, dist::Phase::evaluation);
   if (state_.best_epoch == 0) save_best(trainer_.averaged(), metrics());
   nn::Model model(setup_.trainer.build(), options_.seed);
   std::map<std::string, double> tested;

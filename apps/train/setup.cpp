@@ -2,12 +2,14 @@
 
 #include "apps/cluster/shared_dataset.h"
 #include "apps/job.h"
+#include "apps/option_values.h"
 #include "core/error.h"
 #include "data/dataset_store.h"
 #include "data/split_plan.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 namespace lockring::app {
@@ -43,6 +45,12 @@ void check_ranges(const TrainOptions& options) {
         options.shards, kMostReplicas);
   check(options.trace_steps > 0 && options.trace_steps <= kMostTraceSteps,
         "--trace-steps {} is not possible; from 1 to {}", options.trace_steps, kMostTraceSteps);
+  check(options.check_parameters >= 0, "--check-parameters {} is not possible", options.check_parameters);
+  check(options.base_batch_size > 0, "--base-batch-size {} is not possible; at least 1", options.base_batch_size);
+  check(options.warmup_epochs >= 0 && options.warmup_epochs <= kMostEpochs, "--warmup-epochs {} is not possible",
+        options.warmup_epochs);
+  check(options.warmup_epochs == 0 || options.warmup_steps == 0,
+        "--warmup-epochs and --warmup-steps exclude each other");
   check(options.early_stop >= 0, "--early-stop {} is not possible", options.early_stop);
   check(options.early_stop == 0 || options.val_fraction > 0, "--early-stop needs a --val-fraction above 0");
   check(options.label_smoothing >= 0 && static_cast<float>(options.label_smoothing) < 1,
@@ -58,6 +66,10 @@ int loader_thread_count(const TrainOptions& options, int automatic) {
 }
 
 std::int64_t micro_batch_of(const TrainOptions& options, const models::Architecture& architecture) {
+  check(!options.sync_bn || options.micro_batch == "auto",
+        "--micro-batch {} is not for --sync-bn, where a replica computes its part of the batch at once",
+        options.micro_batch);
+  if (options.sync_bn) return 0;
   return count_or(options.micro_batch, architecture.micro_batch, std::numeric_limits<std::int64_t>::max(),
                   "--micro-batch");
 }
@@ -94,9 +106,22 @@ dist::Algorithm exchange_of(const TrainOptions& options) {
         machines);
   check(options.all_reduce != "ring" || options.shards == 0 || machines <= 2,
         "--shards gives the same bits on any machines, which --allreduce ring does not for more than two");
+  check(options.all_reduce != "mpi" || options.shards == 0,
+        "--shards gives the same bits on any machines, which --allreduce mpi does not");
+  check(options.all_reduce != "mpi" || options.wire == "f32", "--wire bf16 is not for --allreduce mpi");
   if (options.all_reduce == "ring") return dist::Algorithm::ring;
+  if (options.all_reduce == "mpi") return dist::Algorithm::mpi;
   const bool tree = options.all_reduce == "halving-doubling" || options.shards > 0;
   return tree ? dist::Algorithm::halving_doubling : dist::Algorithm::ring;
+}
+
+// A larger batch makes fewer and truer steps, which can be longer: in proportion (Goyal et al., "Accurate, Large
+// Minibatch SGD", 2017), or as its noise falls, with the root. A pure function of the options, so that a resumed run
+// has the same.
+double scaled_rate(const TrainOptions& options) {
+  const double ratio = static_cast<double>(options.batch_size) / static_cast<double>(options.base_batch_size);
+  if (options.lr_scaling == "linear") return options.learning_rate * ratio;
+  return options.lr_scaling == "sqrt" ? options.learning_rate * std::sqrt(ratio) : options.learning_rate;
 }
 
 TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
@@ -109,6 +134,10 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));
   trainer.seed = options.seed;
+  trainer.sync_batch_norm = options.sync_bn;
+  trainer.wire = options.wire == "bf16" ? dist::Wire::bf16 : dist::Wire::f32;
+  trainer.bucket_bytes = parse_bytes(options.bucket_bytes, "--bucket-bytes");
+  trainer.check_parameters = options.check_parameters;
   trainer.label_smoothing = options.label_smoothing;
   trainer.clip_norm = options.clip_norm;
   trainer.optimizer = {.name = options.optimizer,
@@ -141,9 +170,11 @@ Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   setup.steps_per_epoch = data::steps_per_epoch(train_images, options.batch_size);
   setup.trainer = trainer_options(options, setup);
   setup.schedule = {.name = options.schedule,
-                    .learning_rate = options.learning_rate,
+                    .learning_rate = scaled_rate(options),
                     .total_steps = options.epochs * setup.steps_per_epoch,
                     .warmup_steps = options.warmup_steps};
+  if (options.warmup_epochs > 0)
+    setup.schedule.warmup_steps = std::llround(options.warmup_epochs * static_cast<double>(setup.steps_per_epoch));
   return setup;
 }
 

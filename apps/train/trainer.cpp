@@ -2,9 +2,12 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "distributed/agreement.h"
+#include "distributed/digest.h"
 #include "nn/gradient_norm.h"
 #include "ops/all_finite.h"
 #include "ops/argmax.h"
+#include "ops/batch_norm.h"
 #include "ops/cross_entropy.h"
 #include "ops/gradient_sums_kernel.h"
 
@@ -40,7 +43,13 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
   check(options_.shards > 0 && options_.shards % group_.job_size() == 0,
         "--shards {} is not a multiple of the {} replicas", options_.shards, group_.job_size());
   check(options_.micro_batch >= 0, "--micro-batch {} is not possible", options_.micro_batch);
+  check(
+      !options_.sync_batch_norm || (options_.shards == group_.job_size() && options_.micro_batch == 0),
+      "with --sync-bn each replica computes one shard at once: --shards {} does not fit {} replicas, or --micro-batch "
+      "{} cuts them",
+      options_.shards, group_.job_size(), options_.micro_batch);
   check(options_.clip_norm >= 0, "--clip-norm {} is not possible", options_.clip_norm);
+  dist::check_agreement(world_, "the plan of the training", plan());
   per_replica_ = options_.shards / group_.job_size();
   const std::int64_t first = first_shard(0);
   loader_.emplace(train, transform,
@@ -52,8 +61,23 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
   tails_ = group_.share<Tail>(options_.shards);
   const std::int64_t elements = model().layout().elements();
   square_blocks_ = group_.share<double>((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
+  if (world_.nodes() > 1) make_exchange();
+  if (options_.sync_batch_norm) make_moment_sums();
   step_job_ = [this](int replica) { run_step(replica); };
   refresh();
+}
+
+// What must be the same on every rank for their sums to mean anything.
+std::string Trainer::plan() const {
+  const TrainerOptions& o = options_;
+  return nn::ArenaLayout(*o.build()).plan() +
+         fmt::format("shards {}\nmicro-batch {}\nallreduce {}\nwire {}\nbucket-bytes {}\nseed {}\nsync-bn {}\n",
+                     o.shards, o.micro_batch, dist::to_string(o.exchange), dist::to_string(o.wire), o.bucket_bytes,
+                     o.seed, o.sync_batch_norm) +
+         fmt::format("label-smoothing {}\nclip-norm {}\ncheck-parameters {}\noptimizer {} {} {} {} {} {} {} {}\n",
+                     o.label_smoothing, o.clip_norm, o.check_parameters, o.optimizer.name, o.optimizer.momentum,
+                     o.optimizer.nesterov, o.optimizer.beta1, o.optimizer.beta2, o.optimizer.epsilon,
+                     o.optimizer.weight_decay, o.optimizer.ema_decay);
 }
 
 // Every rank of a machine writes the same first values to the same memory.
@@ -75,12 +99,19 @@ void Trainer::make_models() {
   world_.all().barrier();
 }
 
+void Trainer::make_moment_sums() {
+  std::int64_t most = 1;
+  for (const nn::Segment& segment : model().layout().segments()) most = std::max(most, segment.shape.elements());
+  moment_sums_.emplace(world_, group_, 2 * most + 1);
+}
+
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,
                          double learning_rate) {
   input_ = {batch, epoch, step, learning_rate};
   if (trace_ != nullptr) trace_->begin_step(step + 1);
   loader_->begin_step(batch, epoch);
   group_.team().run(step_job_);
+  if (!result_.drifted.empty()) report_drift();
   if (diverged(result_)) report_divergence();
   if (trace_ != nullptr) trace_->end_step();
   return result_;
@@ -90,27 +121,36 @@ std::int64_t Trainer::first_shard(int replica) const {
   return (group_.job_first() + group_.first() + replica) * per_replica_;
 }
 
+dist::Slice Trainer::slice_of(int replica) {
+  return dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, group_.size(), group_.first() + replica);
+}
+
+// The first replica's thread speaks for the rank.
+void Trainer::note(int replica, dist::Phase phase) const {
+  if (replica == 0) world_.note(input_.step + 1, phase);
+}
+
 void Trainer::run_step(int replica) {
+  note(replica, dist::Phase::gradient);
   mark(replica, StepPart::waiting);
+  if (exchange_) exchange_->begin(replica);
   for (std::int64_t i = 0; i < per_replica_; ++i) compute_shard(replica, first_shard(replica) + i);
-  const dist::Slice slice =
-      dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, group_.size(), group_.first() + replica);
+  if (exchange_) exchange_->complete_all(replica);
+  const dist::Slice slice = slice_of(replica);
   meet(replica);
-  if (gradients_.size() > 1)
-    kTreeSum.on()(gradient_starts_.data(), static_cast<int>(gradients_.size()), slice.begin, slice.end, sums());
-  mark(replica, StepPart::exchange);
-  if (world_.nodes() > 1) {
-    meet(replica);
-    if (replica == 0) exchange();
-    mark(replica, StepPart::exchange);
-    meet(replica);
+  if (exchange_) {
+    add_up_machines(replica);
+  } else {
+    add_up(slice);
   }
   nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());
   mark(replica, StepPart::exchange);
   meet(replica);
   const StepResult result = totals();  // now, since those who have met again go on to the next step
   if (replica == 0) result_ = result;
-  if (diverged(result)) return;  // all replicas see the same sums
+  if (replica == 0) result_.exchange_seconds = exchange_seconds_;
+  if (diverged(result) || !result.drifted.empty()) return;  // all replicas see the same sums
+  note(replica, dist::Phase::update);
   update(slice, result);
   mark(replica, StepPart::optimizer);
   meet(replica);
@@ -123,43 +163,70 @@ void Trainer::meet(int replica) {
   mark(replica, StepPart::waiting);
 }
 
-// The first ranks of a machine, as many as the smallest machine has, each add up a part with their fellows elsewhere.
-void Trainer::exchange() {
-  const int lanes = std::ranges::min(world_.node_sizes());
-  const int lane = world_.node().rank();
-  if (lane < lanes) {
-    const dist::Slice part = dist::slice_of(model().layout().elements(), nn::kSquareSumBlock, lanes, lane);
-    world_.across().all_reduce({sums() + part.begin, static_cast<std::size_t>(part.end - part.begin)},
-                               options_.exchange);
+// The sum over the machine's gradients.
+void Trainer::add_up(dist::Slice slice) {
+  if (gradients_.size() > 1)
+    kTreeSum.on()(gradient_starts_.data(), static_cast<int>(gradients_.size()), slice.begin, slice.end, sums());
+}
+
+// The rest of the exchange: what could not be hidden behind the backward.
+void Trainer::add_up_machines(int replica) {
+  note(replica, dist::Phase::exchange);
+  if (replica == 0) {
+    const auto start = std::chrono::steady_clock::now();
+    exchange_->finish();
+    exchange_seconds_ = seconds_since(start);
   }
-  if (lane != 0) return;
-  // Those of the other machines' shards are not known here yet.
-  const std::int64_t begin = group_.job_first() * per_replica_;
-  const std::int64_t end = begin + std::ssize(gradients_);
-  for (std::int64_t shard = 0; shard < options_.shards; ++shard)
-    if (shard < begin || shard >= end) tails_[shard] = {};
+  mark(replica, StepPart::exchange);
+  meet(replica);
+}
+
+void Trainer::make_exchange() {
+  dist::GradientPlan plan{.algorithm = options_.exchange, .wire = options_.wire, .bucket_bytes = options_.bucket_bytes};
+  const std::vector<nn::Segment>& segments = model().layout().segments();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : model().layout().elements();
+    plan.segments.push_back({segments[i].offset, end});
+    plan.arrive.push_back(segments[i].kind != nn::ParameterKind::statistic);  // moments come with the forward
+  }
   static_assert(sizeof(Tail) % sizeof(double) == 0);
-  world_.across().all_reduce(std::span(reinterpret_cast<double*>(tails_.begin()), tails_.size() * sizeof(Tail) / 8));
+  constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(Tail) / sizeof(double));
+  const std::int64_t begin = group_.job_first() * per_replica_;
+  dist::GradientMemory memory{
+      .sums = sums(),
+      .add_up = [this](dist::Slice slice) { add_up(slice); },
+      .tail = std::span(reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kDoubles)),
+      .own_tail = {begin * kDoubles, (begin + std::ssize(gradients_)) * kDoubles}};
+  exchange_ = std::make_unique<dist::GradientExchange>(world_, group_, plan, std::move(memory));
+  for (int replica = 0; replica < options_.replicas; ++replica) hooks_.emplace_back(*exchange_, replica);
 }
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {
   nn::Model& model = *models_[replica];
   Tail& tail = tails_[shard];
   tail = {};
+  if (compares_parameters() && shard == first_shard(replica)) add_digest(replica);
   if (replica == 0 && options_.stop_request) tail.stop_request = options_.stop_request();
-  model.bind_gradients(gradients_[shard - group_.job_first() * per_replica_]);
+  model.bind_gradients(shard_gradients(shard));
   const data::Range range = data::shard_range(static_cast<std::int64_t>(input_.batch.size()), options_.shards, shard);
-  for_each_micro_batch(range, options_.micro_batch, [&](data::Range r) { compute_micro_batch(replica, r, tail); });
+  const bool last_shard = shard + 1 == first_shard(replica) + per_replica_;
+  for_each_micro_batch(range, options_.micro_batch,
+                       [&](data::Range r) { compute_micro_batch(replica, r, tail, last_shard && r.end == range.end); });
+  // The others' batch normalisation waits for this replica, whose part may be empty.
+  if (moment_sums_ && range.size() == 0) compute_micro_batch(replica, range, tail, true);
   model.complete_gradients();
   mark(replica, StepPart::backward);
 }
 
-void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
+// The gradients are complete after the replica's last one.
+void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail, bool last) {
   const auto start = std::chrono::steady_clock::now();
-  const data::Batch batch = loader_->read(range);
+  const data::Batch batch = range.size() > 0 ? loader_->read(range) : read_again(range);
   tail.data_seconds += seconds_since(start);
   mark(replica, StepPart::data);
   nn::Context context = context_of(range.begin);
+  std::optional<ops::WholeBatch> whole_batch;
+  if (moment_sums_) whole_batch.emplace(moment_sums_->of(replica));
   if (trace_ != nullptr) context.observer = trace_->follow_forward(replica);
   const Tensor logits = models_[replica]->forward(batch.images, context);
   mark(replica, StepPart::forward);
@@ -172,6 +239,8 @@ void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail) {
     tail.bad_end = static_cast<double>(range.end);
   }
   mark(replica, StepPart::loss);
+  std::optional<BucketHooks::Scope> hooks;
+  if (last && exchange_) hooks.emplace(hooks_[replica], shard_gradients(first_shard(replica + 1) - 1).buffer().data());
   if (trace_ != nullptr) {
     trace_->backward(replica, loss);
   } else {
@@ -222,11 +291,45 @@ StepResult Trainer::totals() const {
   double squares = 0;
   for (const double block : square_blocks_) squares += block;
   result.gradient_norm = std::sqrt(squares) / static_cast<double>(result.count);
+  if (compares_parameters()) result.drifted = drifted_machines();
   return result;
+}
+
+bool Trainer::compares_parameters() const {
+  return world_.nodes() > 1 && options_.check_parameters > 0 && input_.step % options_.check_parameters == 0;
+}
+
+// Of the replica's slice, in the tail of its first shard: halves that doubles hold exactly.
+void Trainer::add_digest(int replica) {
+  const std::uint64_t digest = dist::digest_of(model().parameters().buffer().data(), slice_of(replica));
+  Tail& tail = tails_[first_shard(replica)];
+  tail.digest_high = static_cast<double>(digest >> 32);
+  tail.digest_low = static_cast<double>(digest & 0xffffffffU);
+}
+
+std::vector<int> Trainer::drifted_machines() const {
+  std::vector<std::uint64_t> digests;
+  std::int64_t shard = 0;
+  for (const int replicas : group_.machine_sizes()) {
+    digests.push_back(0);
+    for (const std::int64_t end = shard + replicas * per_replica_; shard < end; ++shard)
+      digests.back() += (static_cast<std::uint64_t>(tails_[shard].digest_high) << 32) +
+                        static_cast<std::uint64_t>(tails_[shard].digest_low);
+  }
+  return dist::odd_ones(digests);
 }
 
 bool Trainer::diverged(const StepResult& result) {
   return !std::isfinite(result.loss_sum) || !std::isfinite(result.gradient_norm);
+}
+
+void Trainer::report_drift() {
+  std::string names;
+  for (int rank = 0; rank < world_.size(); ++rank)
+    if (std::ranges::count(result_.drifted, world_.node_of(rank)) > 0)
+      names += fmt::format("{}rank {} on {}", names.empty() ? "" : ", ", rank, world_.host(rank));
+  fail(ErrorCode::device, "before step {}, the parameters of {} are not those of the other machines", input_.step + 1,
+       names);
 }
 
 void Trainer::report_divergence() {
@@ -244,6 +347,19 @@ void Trainer::report_divergence() {
            segment.name, step);
   }
   fail(ErrorCode::diverged, "the norm of the gradient is not finite at step {}; a lower --lr may help", step);
+}
+
+void Trainer::synchronize() {
+  if (world_.size() == 1) return;
+  std::vector<Tensor> buffers = {model().parameters().buffer()};
+  for (const nn::NamedArena& state : optimizer_->state()) buffers.push_back(state.arena.buffer());
+  if (world_.node().rank() == 0)
+    for (Tensor& buffer : buffers) world_.across().broadcast(std::as_writable_bytes(buffer.values()), 0);
+  world_.node().barrier();
+  std::uint64_t digest = 0;
+  for (const Tensor& buffer : buffers) digest = dist::digest(std::as_bytes(buffer.values()), digest);
+  dist::check_equal(world_, "the parameters and the optimizer's state", digest);
+  refresh();
 }
 
 const nn::Model& Trainer::averaged() {

@@ -10,13 +10,16 @@
 #pragma once
 
 #include "apps/evaluation.h"
+#include "apps/train/bucket_hooks.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "data/transform.h"
+#include "distributed/gradient_exchange.h"
 #include "distributed/mirrored_group.h"
+#include "distributed/replica_sum.h"
 #include "distributed/world.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
@@ -30,18 +33,28 @@
 
 namespace lockring::app {
 
+// Early enough for small models to overlap, and long enough for the wire to be what takes the time.
+constexpr std::int64_t kBucketBytes = std::int64_t{128} << 10;
+
 struct TrainerOptions {
   std::function<std::unique_ptr<nn::Module>()> build;  // called once a replica
   dist::World* world = nullptr;  // the ranks that train together, each with a trainer; null: this process alone
   int replicas = 1;              // of this process
   std::int64_t shards = 0;       // a multiple of the job's replicas; 0: as many as those
-  dist::Algorithm exchange = dist::Algorithm::ring;  // between machines
-  std::int64_t micro_batch = 0;                      // 0: the whole shard at once
-  int loader_threads = 0;                            // that fill batches ahead; 0: replicas fill their own
+  // Between machines; what is complete of a step's gradient travels in buckets while the rest is computed.
+  dist::Algorithm exchange = dist::Algorithm::ring;
+  dist::Wire wire = dist::Wire::f32;
+  std::int64_t bucket_bytes = kBucketBytes;  // 0: one bucket
+  std::int64_t micro_batch = 0;              // 0: the whole shard at once
+  // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
+  bool sync_batch_norm = false;
+  int loader_threads = 0;  // that fill batches ahead; 0: replicas fill their own
   std::uint64_t seed = 0;
   nn::OptimizerOptions optimizer;
   double label_smoothing = 0;
   double clip_norm = 0;  // 0: no clipping
+  // Machines compare their parameters every so many steps; 0: never. Those of one machine are one copy.
+  std::int64_t check_parameters = 0;
   // Asked by each rank in every step; what one answers, all learn. Null: never.
   std::function<int()> stop_request = {};
 };
@@ -52,7 +65,11 @@ struct StepResult {
   std::int64_t correct = 0;
   double gradient_norm = 0;  // of the mean gradient, before clipping
   double data_seconds = 0;   // the longest that a replica waited for its data
-  int stop_request = 0;      // of any rank
+  // That this rank waited for other machines once its gradient was complete.
+  double exchange_seconds = 0;
+  int stop_request = 0;  // of any rank
+  // Machines whose parameters were not those of the others before the step.
+  std::vector<int> drifted = {};
 };
 
 // Owned and called by one thread, which is replica 0.
@@ -70,13 +87,18 @@ class Trainer {
 
   // One step on the samples given (the global batch, in order). `step` counts from 0 over the whole run.
   // Throws Error{diverged}, naming the step (counted from 1) and the layer, when a loss or gradient is not finite;
-  // nothing is updated then.
+  // nothing is updated then. Throws Error{device}, naming ranks, when parameters are found to differ between machines.
   StepResult step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate);
 
+  // Every rank takes over the first one's parameters and optimizer state, and all make sure that they have the same.
+  // Throws Error{device}, naming ranks, if they have not. To be called before the first step.
+  void synchronize();
   // The moving average of the parameters as a model, or the model itself if none is kept.
   const nn::Model& averaged();
   // To be called after the parameters were written to from outside.
   void refresh();
+  // Null on a job of one machine.
+  dist::GradientExchange* exchange() { return exchange_.get(); }
   // The coming steps are traced; null for none, which costs a step nothing.
   void set_trace(Trace* trace) { trace_ = trace; }
 
@@ -98,6 +120,8 @@ class Trainer {
     double bad_begin = 0;  // positions in the batch of the first micro-batch whose loss is not finite
     double bad_end = 0;    // equal if there is none
     double stop_request = 0;
+    double digest_high = 0;  // of the replica's slice of the parameters, when they are compared
+    double digest_low = 0;
   };
   struct StepInput {
     std::span<const std::uint32_t> batch;
@@ -106,24 +130,36 @@ class Trainer {
     double learning_rate = 0;
   };
 
+  std::string plan() const;
   void make_models();
   // Of a replica of this process, among those of the job.
   std::int64_t first_shard(int replica) const;
+  // Of a shard of the job that this machine computes.
+  nn::Arena& shard_gradients(std::int64_t shard) { return gradients_[shard - group_.job_first() * per_replica_]; }
   float* sums() { return gradients_[0].buffer().data(); }
   void run_step(int replica);
   void compute_shard(int replica, std::int64_t shard);
-  void compute_micro_batch(int replica, data::Range range, Tail& tail);
+  void compute_micro_batch(int replica, data::Range range, Tail& tail, bool last);
   void meet(int replica);
-  void exchange();
+  void make_exchange();
+  void make_moment_sums();
+  void add_up(dist::Slice slice);
+  void add_up_machines(int replica);
   void update(dist::Slice slice, const StepResult& result);
   data::Batch read_again(data::Range range) const;
   nn::Context context_of(std::int64_t first_sample) const;
   void mark(int replica, StepPart part) {
     if (trace_ != nullptr) trace_->mark(replica, part);
   }
+  void note(int replica, dist::Phase phase) const;
+  dist::Slice slice_of(int replica);
   StepResult totals() const;
+  bool compares_parameters() const;
+  void add_digest(int replica);
+  std::vector<int> drifted_machines() const;
   static bool diverged(const StepResult& result);
   [[noreturn]] void report_divergence();
+  [[noreturn]] void report_drift();
 
   TrainerOptions options_;
   const data::Split& train_;
@@ -139,8 +175,12 @@ class Trainer {
   std::int64_t per_replica_ = 1;      // shards
   std::vector<nn::Arena> gradients_;  // one a shard of this machine; the first takes the sum
   std::vector<const float*> gradient_starts_;
-  dist::Shared<Tail> tails_;            // one a shard of the job
-  dist::Shared<double> square_blocks_;  // of the summed gradient
+  dist::Shared<Tail> tails_;                          // one a shard of the job
+  dist::Shared<double> square_blocks_;                // of the summed gradient
+  std::unique_ptr<dist::GradientExchange> exchange_;  // if there are other machines
+  std::vector<BucketHooks> hooks_;                    // one a replica, then
+  double exchange_seconds_ = 0;
+  std::optional<dist::ReplicaSums> moment_sums_;  // for batch normalisation over the whole batch
   StepInput input_;
   StepResult result_;
   Trace* trace_ = nullptr;

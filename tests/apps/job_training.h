@@ -6,6 +6,7 @@
 #include "models/models.h"
 #include "tests/apps/small_training.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct JobResult {
 
 // Steps of even, uneven and almost empty batches in four shards, and an evaluation.
 inline JobResult train_in_job(dist::World* world, const std::string& model, int replicas,
-                              dist::Algorithm exchange = dist::Algorithm::halving_doubling) {
+                              const std::function<void(TrainerOptions&)>& change = {}) {
   const models::Architecture& architecture = models::find_architecture(model);
   const models::ImageSpec images{kSmallImage, kSmallImage, 1, 10};
   const data::Split split = learnable_split(320, 3);
@@ -33,14 +34,17 @@ inline JobResult train_in_job(dist::World* world, const std::string& model, int 
   options.world = world;
   options.replicas = replicas;
   options.shards = 4;
-  options.exchange = exchange;
+  options.exchange = dist::Algorithm::halving_doubling;
   options.micro_batch = architecture.micro_batch;
   options.seed = 7;
   options.optimizer = {.name = "adamw", .weight_decay = 0.01, .ema_decay = 0.9};
   options.clip_norm = 0.5;
+  options.check_parameters = 2;
+  if (change) change(options);
   Trainer trainer(options, split, transform);
   const std::vector<std::uint32_t> order = data::epoch_order(data::all_samples(320), 7, 0);
   JobResult result;
+  trainer.synchronize();
   std::int64_t step = 0;
   for (const std::int64_t count : {64, 61, 3, 1, 64, 64}) {
     const StepResult taken = trainer.step(std::span(order).subspan(step * 32, count), 2, step, 1e-3);

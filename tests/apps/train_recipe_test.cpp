@@ -4,6 +4,8 @@
 #include "tests/apps/small_training.h"
 #include "tests/data/small_files.h"
 
+#include <nlohmann/json.hpp>
+
 namespace lockring::app {
 namespace {
 
@@ -45,6 +47,32 @@ TEST_F(TrainRecipeTest, ARunCanBeRepeatedFromItsConfiguration) {
   const std::string config = config_of({"--recipe", "quick", "--seed", "3"});
   data::write(directory_ / "again.toml", config);
   EXPECT_EQ(config_of({"--config", (directory_ / "again.toml").string()}), config);
+}
+
+TEST_F(TrainRecipeTest, TheRateGrowsWithTheBatchIfAsked) {
+  const auto rate_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--lr", "0.01", "--batch-size", "32", "--base-batch-size", "8"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    config_of(arguments);
+    return nlohmann::json::parse(bytes("run", "metrics.jsonl")).at("learning_rate").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(rate_of({}), 0.01);
+  EXPECT_DOUBLE_EQ(rate_of({"--lr-scaling", "linear"}), 0.04);
+  EXPECT_DOUBLE_EQ(rate_of({"--lr-scaling", "sqrt"}), 0.02);
+  EXPECT_DOUBLE_EQ(rate_of({"--lr-scaling", "linear", "--warmup-steps", "4"}), 0.01);
+  EXPECT_LT(rate_of({"--lr-scaling", "linear", "--warmup-epochs", "1"}), 0.04);
+  expect_refused({"--warmup-epochs", "1", "--warmup-steps", "2"}, 2, "exclude each other");
+  expect_refused({"--lr-scaling", "cubic"}, 2, "--lr-scaling");
+  expect_refused({"--lr-scaling", "linear", "--base-batch-size", "0"}, 2, "--base-batch-size 0");
+}
+
+TEST_F(TrainRecipeTest, OptionsOfJobsAreChecked) {
+  expect_refused({"--timeout", "0"}, 2, "--timeout 0");
+  expect_refused({"--check-parameters", "-1"}, 2, "--check-parameters -1");
+  expect_refused({"--bucket-bytes", "many"}, 2, "--bucket-bytes");
+  expect_refused({"--wire", "f16"}, 2, "--wire");
+  expect_refused({"--allreduce", "mpi", "--shards", "2"}, 2, "--allreduce mpi does not");
+  expect_refused({"--sync-bn", "--micro-batch", "16"}, 2, "--micro-batch 16 is not for --sync-bn");
 }
 
 TEST_F(TrainRecipeTest, AnUnknownRecipeIsRefused) { expect_refused({"--recipe", "quik"}, 2, "did you mean 'quick'?"); }

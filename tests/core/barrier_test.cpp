@@ -65,13 +65,24 @@ TEST(Barrier, KeepsProcessesInStep) {
   munmap(memory, sizeof(Shared));
 }
 
-TEST(Barrier, GivesUpOnThoseWhoDoNotCome) {
+TEST(Barrier, AnswersWithinTheTimeThatOneLooks) {
   Barrier barrier(2);
+  const std::uint32_t arrival = barrier.arrive();
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(barrier.wait_for(std::chrono::milliseconds(30)));
+  EXPECT_EQ(barrier.await(arrival, std::chrono::milliseconds(30)), std::nullopt);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
-  EXPECT_TRUE(barrier.aborted());
-  EXPECT_TRUE(barrier.late());
+  EXPECT_FALSE(barrier.aborted());
+  barrier.arrive();
+  EXPECT_EQ(barrier.await(arrival, std::chrono::milliseconds(1)), true);
+}
+
+TEST(Barrier, GivingUpReleasesEveryoneAndSaysWhy) {
+  Barrier barrier(3);
+  const std::uint32_t arrival = barrier.arrive();
+  barrier.give_up();
+  barrier.abort();
+  EXPECT_EQ(barrier.await(arrival, std::chrono::milliseconds(1)), false);
+  EXPECT_TRUE(barrier.late()) << "the first reason stays";
   EXPECT_FALSE(barrier.wait()) << "who comes later must not wait";
 }
 

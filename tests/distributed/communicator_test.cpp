@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace lockring::dist {
 namespace {
@@ -48,7 +50,7 @@ std::vector<std::vector<float>> all_reduced(int size, std::int64_t elements, Alg
 }
 
 TEST(AllReduce, SumsWithEqualBitsOnEveryRank) {
-  // Around the borders of segments of 64 Ki floats, of chunks and of one element a rank.
+  // Around the borders of segments, of chunks and of one element a rank.
   for (const Algorithm algorithm : kAll)
     for (int size = 1; size <= 9; ++size)
       for (const std::int64_t elements : {1, 2, size, size + 1, 1000, 65535, 65536, 65537, 200000}) {
@@ -87,11 +89,14 @@ TEST(AllReduce, OfDoublesCountsExactly) {
 }
 
 TEST(AllReduce, ManyOfRandomSizesInARow) {
-  // Thousands of exchanges that follow each other closely: what a training loop does.
+  // Thousands of exchanges that follow each other closely: what a training loop does. LOCKRING_STRESS=100000 asks for
+  // so many.
+  const char* asked = std::getenv("LOCKRING_STRESS");
+  const int count = asked != nullptr ? std::stoi(asked) / 4 : 300;
   for (int size = 2; size <= 5; ++size)
     run_ranks(size, [&](Communicator& group) {
       Rng sizes(7, RngStream::test);  // the same on every rank
-      for (int i = 0; i < 300; ++i) {
+      for (int i = 0; i < count; ++i) {
         const auto elements = static_cast<std::int64_t>(1 + sizes.below(i % 50 == 0 ? 300000 : 3000));
         std::vector<float> values(static_cast<std::size_t>(elements), static_cast<float>(group.rank() + i % 7));
         group.all_reduce(values, kAll[i % 3]);
@@ -163,13 +168,73 @@ TEST(Communicator, ABarrierWaitsForAll) {
   });
 }
 
-TEST(Communicator, NamesWhomItWaitedFor) {
-  const auto one_is_missing = [](Communicator& group) {
-    std::vector<float> values(10);
-    if (group.rank() != 1) group.all_reduce(values, Algorithm::ring);
+// All but rank `absent` of `size` wait for each other in `operation`; what the first to give up says.
+void wait_without(int size, int absent, const std::function<void(Communicator&)>& operation) {
+  run_ranks(
+      size,
+      [&](Communicator& group) {
+        group.barrier();
+        if (group.rank() != absent) operation(group);
+      },
+      std::chrono::milliseconds(400));
+}
+
+TEST(Communicator, NamesWhoIsMissing) {
+  expect_error(ErrorCode::device, "waited more than 0.4 s in an all-reduce; missing: rank 1", [] {
+    wait_without(2, 1, [](Communicator& group) {
+      std::vector<float> values(10);
+      group.all_reduce(values, Algorithm::ring);
+    });
+  });
+}
+
+// In a ring of four, rank 3 waits for rank 2, which waits for rank 1; only rank 0 does not come.
+TEST(Communicator, TheRollIsCalledOverAllPeers) {
+  expect_error(ErrorCode::device, "in a broadcast; missing: rank 0", [] {
+    wait_without(4, 0, [](Communicator& group) {
+      group.set_names([](int member) { return fmt::format("rank {}", member); });
+      std::vector<std::byte> bytes(10);
+      group.broadcast(bytes, 0);
+    });
+  });
+  expect_error(ErrorCode::device, "in the exchange of tests; missing: node two", [] {
+    wait_without(4, 2, [](Communicator& group) {
+      group.set_names([](int member) { return member == 2 ? "node two" : "another"; });
+      std::vector<float> values(100000);
+      Exchange<float> exchange(group.transport(), 1, Algorithm::ring, std::ssize(values));
+      exchange.start(values.data());
+      group.wait_together([&] { return exchange.progress(); }, "the exchange of tests",
+                          [&] { return exchange.waiting_for(); });
+    });
+  });
+}
+
+// An answer of an earlier wait, which ended well after all, is no sign of life in this one.
+TEST(Communicator, OldAnswersDoNotCount) {
+  const auto job = [](Communicator& group) {
+    if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(450));  // the other has answered
+    group.barrier();
+    if (group.rank() == 0) group.barrier();
   };
-  expect_error(ErrorCode::device, "rank 0 has waited 0.05 s for rank 1 in an all-reduce",
-               [&] { run_ranks(2, one_is_missing, std::chrono::milliseconds(50)); });
+  expect_error(ErrorCode::device, "missing: rank 1", [&] { run_ranks(2, job, std::chrono::milliseconds(400)); });
+}
+
+TEST(Communicator, AWaitOfOneNamesWhomItIsFor) {
+  expect_error(ErrorCode::device, "rank 0 has waited 0.05 s for the post in a test", [] {
+    run_ranks(
+        1, [](Communicator& group) { group.wait([] { return false; }, "a test", [] { return "the post"; }); },
+        std::chrono::milliseconds(50));
+  });
+}
+
+TEST(Communicator, ItsWatchEndsALongWait) {
+  expect_error(ErrorCode::device, "rank 1 has died", [] {
+    run_ranks(2, [](Communicator& group) {
+      if (group.rank() == 1) return;
+      group.set_watch([] { fail(ErrorCode::device, "rank 1 has died"); });
+      group.barrier();
+    });
+  });
 }
 
 TEST(Communicator, OfOneIsSilent) {

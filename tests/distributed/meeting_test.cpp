@@ -98,5 +98,19 @@ TEST_F(MeetingOfProcesses, NamesThoseWhoDoNotCome) {
                [&] { team.run([&](int replica) { team.meet(replica); }); });
 }
 
+TEST_F(MeetingOfProcesses, WaitsAsLongAsItsPatience) {
+  start_child([](ReplicaTeam&, int) { pause(); });
+  Meeting patient = meeting();
+  std::atomic<int> asked = 0;
+  patient.set_patience([&](const std::vector<int>& missing, std::chrono::milliseconds) {
+    EXPECT_EQ(missing.back(), 3);
+    return ++asked < 5;
+  });
+  ReplicaTeam team(2, patient, 0);
+  team.set_explanation([](const std::vector<int>& missing) { return fmt::format("{} not here", missing.size()); });
+  expect_error(ErrorCode::device, "2 not here", [&] { team.run([&](int replica) { team.meet(replica); }); });
+  EXPECT_GE(asked, 5);
+}
+
 }  // namespace
 }  // namespace lockring::dist

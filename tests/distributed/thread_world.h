@@ -1,7 +1,6 @@
 // Machines as threads: each has one rank, and exchanges messages with the others through memory.
 #pragma once
 
-#include "core/error.h"
 #include "distributed/thread_transport.h"
 #include "distributed/world.h"
 
@@ -21,7 +20,6 @@ class ThreadWorld final : public World {
   }
   [[noreturn]] void abort(int) override { std::abort(); }
   std::string library() const override { return "threads"; }
-  void library_all_reduce(std::span<float>) override { fail(ErrorCode::usage, "threads have no library"); }
 };
 
 // Runs job(world) on each of `machines`; rethrows the first exception.

@@ -200,7 +200,7 @@ class JobsTest(unittest.TestCase):
         script = f'exec "{PROGRAM}" {" ".join(TRAIN)} --epochs 1 --quiet --data-dir "{there}/$OMPI_COMM_WORLD_RANK" ' \
                  f'--run-dir "{self.root}/closed"'
         result = run([HOSTS, "--hosts", 2, "bash", "-c", script], code=3)
-        self.assertRegex(result.stderr, r"rank 1 on \S+: cannot make .*closed data/1")
+        self.assertRegex(result.stderr, r"rank 1 on \S+, start: cannot make .*closed data/1")
 
 
 if __name__ == "__main__":

@@ -68,10 +68,10 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(result.returncode, code, result.stderr)
         return folder, result
 
-    def start(self, ranks, name):
+    def start(self, ranks, name, *more):
         """A job that is in the middle of its training, and the process ids of its ranks."""
         folder = self.root / name
-        process = subprocess.Popen(self.command(ranks, folder, recipe=ENDLESS), text=True, stderr=subprocess.PIPE,
+        process = subprocess.Popen(self.command(ranks, folder, *more, recipe=ENDLESS), text=True, stderr=subprocess.PIPE,
                                    stdout=subprocess.DEVNULL, env=self.environment())
         metrics = folder / "metrics.jsonl"
         limit = time.monotonic() + 60
@@ -107,6 +107,41 @@ class MpiTest(unittest.TestCase):
             folder = self.on_hosts(hosts, ranks, f"{hosts} hosts of {ranks}")
             self.assertEqual((folder / "last.safetensors").read_bytes(), (alone / "last.safetensors").read_bytes())
 
+    def test_machines_without_images_change_nothing(self):
+        """Four shards of a batch of three: one machine has none, another one in each step that ends an epoch."""
+        recipe = [*RECIPE[:RECIPE.index("--batch-size")], "--batch-size", "3", "--shards", "4", "--optimizer", "adam",
+                  "--max-steps", "25", "--bucket-bytes", "4K"]
+        alone, _ = self.train(0, "few images", "--replicas", "1", recipe=recipe)
+        folder = self.on_hosts(4, 1, "few images on each", recipe=recipe)
+        self.assertEqual((folder / "last.safetensors").read_bytes(), (alone / "last.safetensors").read_bytes())
+
+    def test_a_stopped_machine_is_named(self):
+        """Three in a ring: the one before the stopped one waits for it, and the next for that one."""
+        folder = self.root / "stopped machine"
+        command = [HOSTS, "--hosts", "3", *self.command(0, folder, "--replicas", "1", "--timeout", "2", recipe=ENDLESS)]
+        process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        metrics = folder / "metrics.jsonl"
+        limit = time.monotonic() + 60
+        while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.02)
+        if process.poll() == 77:
+            self.skipTest(process.stderr.read().strip())
+        os.kill(self.rank_of(2, folder), signal.SIGSTOP)
+        _, errors = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(errors, r"step \d+, \w+: waited more than 2 s in .*; missing: rank 2 on \S+\n")
+
+    def rank_of(self, rank, folder):
+        """The process of a rank of the job that writes to a folder."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (str(folder).encode() in (process / "cmdline").read_bytes().split(b"\0")
+                        and f"OMPI_COMM_WORLD_RANK={rank}".encode() in (process / "environ").read_bytes().split(b"\0")):
+                    return int(process.name)
+            except OSError:
+                continue
+        self.fail(f"rank {rank} is not there")
+
     def test_three_machines_in_a_ring_repeat_their_bits(self):
         recipe = [*RECIPE[:RECIPE.index("--shards")], "--allreduce", "ring"]
         first = self.on_hosts(3, 1, "ring", recipe=recipe)
@@ -136,9 +171,44 @@ class MpiTest(unittest.TestCase):
         _, process, ranks = self.start(2, "killed")
         started = time.monotonic()
         os.kill(ranks[1], signal.SIGKILL)
-        process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
         self.assertLess(time.monotonic() - started, 10)
         self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(errors, r"rank \d on \S+, step \d+, .*: rank \d on \S+ \(step \d+, \w+\) has died")
+
+    def test_a_stopped_rank_is_named(self):
+        _, process, ranks = self.start(2, "stopped", "--timeout", "2")
+        os.kill(ranks[1], signal.SIGSTOP)
+        _, errors = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(errors, r"rank 0 on \S+, step \d+, .*: waited more than 2 s .*; missing: rank 1 on \S+ "
+                                 r"\(step \d+, \w+\)")
+        self.assertFalse([name for name in os.listdir("/dev/shm") if "lockring" in name])
+
+    def two_commands(self, name, first, second):
+        """What a job says of which each rank gets options of its own."""
+        options = ["--data-dir", self.root / "data", "--run-dir", self.root / name, "--quiet"]
+        command = [MPIRUN, "--oversubscribe"]
+        for more in (first, second):
+            command += ["-np", "1", PROGRAM, "train", "--dataset", "small", *options, *more, ":"]
+        return subprocess.run(command[:-1], text=True, capture_output=True, timeout=60, env=self.environment())
+
+    def test_ranks_that_are_asked_for_something_else_are_refused(self):
+        result = self.two_commands("model", ["--model", "mlp"], ["--model", "lenet"])
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, r"rank 0 on \S+ has 'dense1.weight .*', rank 1 on \S+ has 'conv1.weight")
+        result = self.two_commands("rate", [], ["--lr", "0.5"])
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, r"the recipe in common: rank 0 on \S+ has 'lr 0.001', rank 1 on \S+ has 'lr 0.5'")
+
+    def test_ranks_that_cannot_share_memory_send_messages(self):
+        """The rank that would make the memory may write no file; the other could."""
+        bench = [PROGRAM, "bench", "allreduce", "--bytes", "4K", "--seconds", "0.01", "--json"]
+        command = [MPIRUN, "--oversubscribe", "--mca", "btl", "self,tcp", "-np", "1", "sh", "-c",
+                   'ulimit -f 0; exec "$0" "$@"', *bench, ":", "-np", "1", *bench]
+        result = subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)[0]["algorithm"], "ring")
 
     def test_divergence_ends_all_ranks_with_its_code(self):
         _, result = self.train(2, "diverged", "--lr", "1e30", recipe=ENDLESS, code=5)
@@ -146,7 +216,7 @@ class MpiTest(unittest.TestCase):
 
     def test_a_mistake_is_named_by_rank(self):
         _, result = self.train(2, "mistaken", "--replicas", "1", "--shards", "3", recipe=ENDLESS, code=2)
-        self.assertRegex(result.stderr, r"rank \d on \S+: --shards 3 is not a multiple of the 2 replicas")
+        self.assertRegex(result.stderr, r"rank \d on \S+, start: --shards 3 is not a multiple of the 2 replicas")
 
 
 if __name__ == "__main__":
