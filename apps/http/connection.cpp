@@ -15,8 +15,9 @@ using std::chrono::milliseconds;
 constexpr std::size_t kFirstBuffer = 4 * 1024;
 constexpr std::size_t kUsualBuffer = 16 * 1024;  // a head and a small body are read by one call
 constexpr std::size_t kMostBuffer = RequestParser::kMaxHead + 4 * 1024;
-constexpr std::size_t kFirstBody = 1024 * 1024;  // what is announced is believed up to here
-constexpr std::size_t kBodyRate = 64;            // bytes a millisecond, the least that a long upload has to reach
+constexpr std::size_t kMostBody = 64 * 1024 * 1024;  // unless the options say
+constexpr std::size_t kFirstBody = 1024 * 1024;      // what is announced is believed up to here
+constexpr std::size_t kBodyRate = 64;                // bytes a millisecond, the least that a long upload has to reach
 constexpr std::size_t kMostLingered = 64 * 1024 * 1024;
 constexpr auto kLingerTime = milliseconds(2000);      // when more of the request is on its way
 constexpr auto kShortLingerTime = milliseconds(250);  // when only what was sent ahead may be
@@ -129,39 +130,38 @@ void Connection::take_head(std::size_t size, bool may_run_now) {
     completed_ = {std::string(request_.method), std::string(request_.target), peer_, id_};
     completed_.bytes_in = size;
   }
-  check_head();
-  if (phase_ == Phase::head) begin_body(may_run_now);
+  if (check_head()) begin_body(may_run_now);
 }
 
-void Connection::check_head() {
+bool Connection::check_head() {
   const ServerOptions& options = loop_.shared().options;
-  if (options.admit) {
-    if (auto refusal = options.admit(request_)) {
-      // Nothing of the request is left to read: the connection can go on.
-      if (framing_.content_length == 0 && !framing_.chunked) {
-        ++loop_.status.in_flight;
-        add(loop_.counters.in_flight, 1);
-        return write_response(std::move(*refusal));
-      }
-      return refuse(std::move(*refusal));
-    }
-  }
-  most_ = options.max_body ? options.max_body(request_.method, request_.path) : 64 * 1024 * 1024;
-  if (framing_.content_length > most_)
+  const bool has_body = framing_.content_length > 0 || framing_.chunked;
+  std::optional<Response> refusal = options.admit ? options.admit(request_) : std::nullopt;
+  if (refusal && has_body) {
+    refuse(std::move(*refusal));
+  } else if (refusal) {
+    // Nothing of the request is left to read: the connection can go on.
+    ++loop_.status.in_flight;
+    add(loop_.counters.in_flight, 1);
+    write_response(std::move(*refusal));
+  } else {
+    most_ = options.max_body ? options.max_body(request_.method, request_.path) : kMostBody;
+    if (framing_.content_length <= most_) return true;
     refuse(413, fmt::format("the body of {} bytes is larger than {}", framing_.content_length, most_));
+  }
+  return false;
 }
 
 void Connection::begin_body(bool may_run_now) {
   body_read_ = 0;
   if (framing_.content_length == 0 && !framing_.chunked) return finish_request(may_run_now);
-  const auto extra = milliseconds(std::min<std::uint64_t>(framing_.content_length, most_) / kBodyRate);
-  const auto time = loop_.shared().options.body_timeout + extra;
+  body_began_ = Clock::now();
   if (framing_.expects_continue && begin_ == end_) {
-    enter(Phase::interim, time);
+    enter(Phase::interim, loop_.shared().options.write_timeout);
     parts_ = {"HTTP/1.1 100 Continue\r\n\r\n"};
     if (!stream_->write(*this, parts_)) return;
   }
-  enter(Phase::body, time);
+  phase_ = Phase::body;
   take_body(may_run_now);
 }
 
@@ -174,7 +174,7 @@ void Connection::reserve_body() {
 void Connection::take_body(bool may_run_now) {
   if (framing_.chunked) {
     skip_input(parser_.take_chunks(input(), request_.body, most_));
-    return parser_.done() ? finish_request(may_run_now) : read();
+    return parser_.done() ? finish_request(may_run_now) : read_more_body(request_.body.size());
   }
   if (body_read_ == request_.body.size()) reserve_body();
   const std::size_t here = std::min(end_ - begin_, request_.body.size() - body_read_);
@@ -185,6 +185,12 @@ void Connection::take_body(bool may_run_now) {
   }
   if (body_read_ == framing_.content_length) return finish_request(may_run_now);
   if (body_read_ == request_.body.size()) reserve_body();
+  read_more_body(body_read_);
+}
+
+// What has come buys time for more.
+void Connection::read_more_body(std::size_t so_far) {
+  deadline_ = body_began_ + loop_.shared().options.body_timeout + milliseconds(so_far / kBodyRate);
   read();
 }
 
@@ -346,7 +352,7 @@ void Connection::close() {
 }
 
 void Connection::check_time(Clock::time_point now) {
-  const bool unused = phase_ == Phase::idle && begin_ == end_;
+  const bool unused = phase_ == Phase::handshake || (phase_ == Phase::idle && begin_ == end_);
   if (loop_.draining() && unused && now - idle_since_ >= kDrainGrace) return close();
   if (now < deadline_) return;
   if (!unused && phase_ != Phase::lingering) add(loop_.counters.timeouts, 1);

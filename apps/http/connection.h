@@ -53,11 +53,13 @@ class Connection final : public StreamUser {
   void read();
   void take_input(bool may_run_now);
   void take_head(std::size_t size, bool may_run_now);
-  // Whether the body is worth reading: not refused by its size or by ServerOptions::admit.
-  void check_head();
+  // Whether the body is worth reading; otherwise the request is refused, by its size or by ServerOptions::admit, and
+  // the connection may already be at the next one.
+  bool check_head();
   void begin_body(bool may_run_now);
   void take_body(bool may_run_now);
   void reserve_body();
+  void read_more_body(std::size_t so_far);
   void finish_request(bool may_run_now);
   void take_end();
   void next_request();
@@ -93,6 +95,7 @@ class Connection final : public StreamUser {
   RequestParser parser_;
   Framing framing_;
   Request request_;
+  Clock::time_point body_began_{};
   std::size_t most_ = 0;       // bytes that the body may have
   std::size_t body_read_ = 0;  // of content_length
 

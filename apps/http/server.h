@@ -48,9 +48,10 @@ struct ServerOptions {
   bool decode_bodies = true;  // undo Content-Encoding gzip and deflate, within max_body
 
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte of a head to its last; and the TLS handshake
-  std::chrono::milliseconds body_timeout{30'000};    // from a body's first byte to its last, and 1 s more per 64 KiB
-  std::chrono::milliseconds write_timeout{30'000};   // without a byte that the client takes
-  std::chrono::milliseconds idle_timeout{75'000};    // between requests; more than load balancers keep theirs
+  std::chrono::milliseconds body_timeout{
+      30'000};  // from a body's first byte to its last, and 1 s more per 64 KiB that came
+  std::chrono::milliseconds write_timeout{30'000};  // without a byte that the client takes
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests; more than load balancers keep theirs
   int max_connections = 10'000;  // more are refused with 503; also bounded by the limit of open files
 };
 

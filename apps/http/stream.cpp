@@ -169,7 +169,9 @@ class TlsStream final : public StreamBase<TlsStream> {
     return asio::buffer(gathered_, asio::buffer_copy(asio::buffer(gathered_), parts));
   }
 
-  void shutdown_write() override { SSL_shutdown(stream_.native_handle()); }
+  void shutdown_write() override {
+    stream_.async_shutdown([self = shared_from_this()](error_code) {});
+  }
 
   void close() override {
     error_code ignored;

@@ -214,6 +214,19 @@ class Tls(unittest.TestCase):
             self.assertEqual(client.ask(post("Expect: 100-continue", "Content-Length: 2"))[0], 100)
             self.assertEqual(client.ask(b"ab")[2], b"POST /p 2 ab")
 
+    def test_the_end_is_announced(self):
+        """Without it a client could not tell the end of an answer from an attacker's cut."""
+        def wrap(raw):
+            return self.context.wrap_socket(raw, server_hostname="localhost", suppress_ragged_eofs=False)
+        with self.serving() as server, Client(server.port, wrap) as client:
+            self.assertEqual(client.ask(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")[0], 200)
+            self.assertTrue(client.closed())
+
+    def test_a_stalled_handshake_does_not_hold_up_the_end(self):
+        with self.serving() as server, Client(server.port):
+            server.send_signal(signal.SIGTERM)
+            self.assertEqual(server.wait(5), 0)
+
     def test_a_stalled_handshake_ends(self):
         with self.serving("--header-ms", 200) as server, Client(server.port) as stalled:
             self.assertTrue(stalled.closed())

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -153,6 +154,31 @@ TEST(Server, AsksBeforeItReadsABody) {
   };
   EXPECT_EQ(ask("/large"), 200);
   EXPECT_EQ(ask("/small"), 413);
+}
+
+// What is refused is never handed over, whatever the client sends behind it and in whichever pieces.
+TEST(Server, ARefusalIsNotUndoneByWhatFollows) {
+  std::atomic<int> handled{0};
+  ServerOptions options = two_loops();
+  options.admit = [](const Request& head) -> std::optional<Response> {
+    if (head.header("x-key") == "right") return std::nullopt;
+    return error_response(401, "which key?");
+  };
+  RunningServer server(
+      [&](Request&& request, Responder responder) {
+        handled += request.header("x-key") == "right" ? 1 : 1000;
+        responder.send(json_response(200, "{}"));
+      },
+      options);
+  RawClient client(server.port());
+  const std::string good = "GET /good HTTP/1.1\r\nHost: x\r\nx-key: right\r\n\r\n";
+  std::string refused;
+  for (int i = 0; i < 500; ++i) refused += get("/");
+  client.send(refused + good.substr(0, 20));
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(status_of(client.response()), 401);
+  client.send(good.substr(20));
+  EXPECT_EQ(status_of(client.response()), 200);
+  EXPECT_EQ(handled, 1);
 }
 
 TEST(Server, TellsWhatItHasDone) {
