@@ -1,12 +1,12 @@
 #include "core/allocator.h"
 
 #include "core/error.h"
+#include "core/size_class.h"
 
 #include <sys/mman.h>
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <mutex>
 
@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kSmallest = 64;
 constexpr std::int64_t kHuge = std::int64_t{2} << 20;
-constexpr int kClasses = 4 * 40;
 constexpr int kKeptPerClass = 64;
 
 #ifdef __SANITIZE_ADDRESS__
@@ -27,20 +26,8 @@ constexpr bool kKeepBlocks = true;
 std::atomic<std::int64_t> system_allocations{0};
 std::atomic<std::int64_t> system_bytes{0};
 
-// Four classes for each power of two: at most a quarter of a block is waste.
-int class_of(std::int64_t bytes) {
-  const auto units = static_cast<std::uint64_t>((bytes + kSmallest - 1) / kSmallest);
-  if (units <= 4) return units == 0 ? 0 : static_cast<int>(units) - 1;
-  const int exponent = std::bit_width(units - 1) - 3;  // units in (4 << exponent, 8 << exponent]
-  const auto quarter = static_cast<int>((units - 1) >> exponent) - 4;
-  return 4 + 4 * exponent + quarter;
-}
-
-constexpr std::int64_t bytes_of(int size_class) {
-  if (size_class < 4) return kSmallest * (size_class + 1);
-  const int exponent = (size_class - 4) / 4;
-  return kSmallest * ((std::int64_t{5} + (size_class - 4) % 4) << exponent);
-}
+int class_of(std::int64_t bytes) { return size_class_of((bytes + kSmallest - 1) / kSmallest); }
+constexpr std::int64_t bytes_of(int size_class) { return kSmallest * units_of(size_class); }
 
 struct FreeBlock {
   FreeBlock* next;
@@ -67,7 +54,7 @@ struct FreeList {
 // Blocks that no thread keeps for itself. Never destroyed: threads may end after static destructors have begun.
 struct SharedPool {
   std::mutex mutex;
-  std::array<FreeList, kClasses> lists;
+  std::array<FreeList, kSizeClasses> lists;
 };
 SharedPool& shared_pool() {
   static auto* pool = new SharedPool;
@@ -78,13 +65,13 @@ SharedPool& shared_pool() {
 constinit thread_local bool thread_pool_gone = false;
 
 struct ThreadPool {
-  std::array<FreeList, kClasses> lists;
+  std::array<FreeList, kSizeClasses> lists;
 
   ~ThreadPool() {
     thread_pool_gone = true;
     SharedPool& shared = shared_pool();
     const std::lock_guard lock(shared.mutex);
-    for (int i = 0; i < kClasses; ++i)
+    for (int i = 0; i < kSizeClasses; ++i)
       while (void* block = lists[i].pop()) shared.lists[i].push(block);
   }
 };
@@ -111,7 +98,7 @@ void* take_shared(int size_class) {
 }  // namespace
 
 void* allocate(std::int64_t bytes) {
-  check(bytes <= bytes_of(kClasses - 1), ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
+  check(bytes <= bytes_of(kSizeClasses - 1), ErrorCode::device, "out of memory: {} bytes were asked for", bytes);
   const int size_class = class_of(bytes);
   if (!thread_pool_gone)
     if (void* block = thread_pool.lists[size_class].pop()) return block;

@@ -1,5 +1,6 @@
 #include "core/autograd.h"
 
+#include "core/device_memory.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ class Tape {
   void append(Tensor& output, std::span<const Tensor* const> inputs, tape::Closure* closure) {
     auto* node = new (allocate(sizeof(GradNode), alignof(GradNode))) GradNode;
     node->shape = output.shape();
+    node->device = output.device();
     auto* targets = static_cast<GradTarget*>(allocate(sizeof(GradTarget) * inputs.size(), alignof(GradTarget)));
     for (std::size_t i = 0; i < inputs.size(); ++i) new (targets + i) GradTarget(use(*inputs[i]));
     records_.push_back({node, closure, {targets, inputs.size()}});
@@ -133,13 +135,14 @@ void add_in_place(Tensor& sum, const Tensor& term) {
   float* to = sum.data();
   const float* from = term.data();
   const std::int64_t count = sum.elements();
+  if (sum.device().kind != DeviceKind::cpu) return device_memory::add(to, from, count, sum.device());
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
 }  // namespace
 
 GradSlot GradTarget::slot() const {
-  if (!node_->grad.defined()) node_->grad = Tensor::empty(node_->shape);
+  if (!node_->grad.defined()) node_->grad = Tensor::empty(node_->shape, DType::f32, node_->device);
   // Memory that add() kept may be another gradient's too.
   if (node_->written && !node_->bound && !node_->grad.storage().unique()) node_->grad = node_->grad.clone();
   return {node_->grad, std::exchange(node_->written, true)};
@@ -156,7 +159,7 @@ void GradTarget::add(Tensor gradient) const {
   if (accumulate) {
     add_in_place(sum, gradient);
   } else {
-    std::ranges::copy(std::as_const(gradient).values(), sum.data());
+    sum.copy_from(gradient);
   }
 }
 
@@ -166,6 +169,7 @@ Leaf::~Leaf() {
 
 void Leaf::set_value(const Tensor& value) {
   node_.shape = value.shape();
+  if (value.defined()) node_.device = value.device();
   value_ = value.detach();
   value_.set_node(&node_, 0);
 }
@@ -195,7 +199,7 @@ NoGrad::~NoGrad() { this_tape().enabled = before_; }
 
 void backward(const Tensor& loss) {
   check(loss.elements() == 1, "backward starts from a single value, not from shape {}", loss.shape());
-  backward(loss, Tensor::full(loss.shape(), 1.0F));
+  backward(loss, Tensor::full(loss.shape(), 1.0F, loss.device()));
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {

@@ -1,6 +1,7 @@
 #include "core/storage.h"
 
 #include "core/allocator.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 
 #include <new>
@@ -8,7 +9,7 @@
 namespace lockring {
 
 Storage Storage::allocate(std::int64_t bytes, Device device) {
-  check(device.kind == DeviceKind::cpu, ErrorCode::device, "device {} is not there", to_string(device));
+  if (device.kind != DeviceKind::cpu) return allocate_on_gpu(bytes, device);
   const std::int64_t allocated = bytes + static_cast<std::int64_t>(sizeof(Block));
   void* memory = lockring::allocate(allocated);
   auto* block = new (memory) Block;
@@ -16,6 +17,16 @@ Storage Storage::allocate(std::int64_t bytes, Device device) {
   block->data = block + 1;
   block->bytes = bytes;
   block->allocated = allocated;
+  return Storage(block);
+}
+
+Storage Storage::allocate_on_gpu(std::int64_t bytes, Device device) {
+  void* data = device_memory::allocate(bytes, device);
+  auto* block = new (lockring::allocate(sizeof(Block))) Block;
+  block->device = device;
+  block->data = data;
+  block->bytes = bytes;
+  block->allocated = sizeof(Block);
   return Storage(block);
 }
 
@@ -29,6 +40,7 @@ Storage Storage::wrap(void* data, std::int64_t bytes, std::shared_ptr<void> owne
 }
 
 void Storage::release(Block* block) noexcept {
+  if (block->device.kind != DeviceKind::cpu) device_memory::release(block->data, block->bytes, block->device);
   const std::int64_t allocated = block->allocated;
   block->~Block();
   deallocate(block, allocated);

@@ -50,6 +50,7 @@ class Storage {
   };
 
   explicit Storage(Block* block) : block_(block) {}
+  static Storage allocate_on_gpu(std::int64_t bytes, Device device);
   static void release(Block* block) noexcept;
 
   Block* block_ = nullptr;

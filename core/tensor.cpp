@@ -1,11 +1,24 @@
 #include "core/tensor.h"
 
+#include "core/device_memory.h"
 #include "core/error.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace lockring {
+namespace {
+
+void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
+  if (bytes == 0) return;
+  if (to_device.kind == DeviceKind::cpu && from_device.kind == DeviceKind::cpu) {
+    std::memcpy(to, from, bytes);
+  } else {
+    device_memory::copy(to, to_device, from, from_device, bytes);
+  }
+}
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   // More than any address space holds; the number of bytes could overflow.
@@ -16,20 +29,28 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   Tensor tensor = empty(shape, dtype, device);
-  std::memset(tensor.raw(), 0, tensor.bytes());
+  if (device.kind != DeviceKind::cpu) {
+    device_memory::clear(tensor.raw(), tensor.bytes(), device);
+  } else {
+    std::memset(tensor.raw(), 0, tensor.bytes());
+  }
   return tensor;
 }
 
-Tensor Tensor::full(const Shape& shape, float value) {
-  Tensor tensor = empty(shape);
-  std::ranges::fill(tensor.values(), value);
+Tensor Tensor::full(const Shape& shape, float value, Device device) {
+  Tensor tensor = empty(shape, DType::f32, device);
+  if (device.kind != DeviceKind::cpu) {
+    device_memory::fill(tensor.data(), tensor.elements(), value, device);
+  } else {
+    std::ranges::fill(tensor.values(), value);
+  }
   return tensor;
 }
 
-Tensor Tensor::copy_of(const void* values, std::int64_t count, const Shape& shape, DType dtype) {
+Tensor Tensor::copy_of(const void* values, std::int64_t count, const Shape& shape, DType dtype, Device device) {
   check(count == shape.elements(), "a tensor of shape {} needs {} values, not {}", shape, shape.elements(), count);
-  Tensor tensor = empty(shape, dtype);
-  if (count > 0) std::memcpy(tensor.raw(), values, tensor.bytes());
+  Tensor tensor = empty(shape, dtype, device);
+  copy(tensor.raw(), device, values, Device{}, tensor.bytes());
   return tensor;
 }
 
@@ -43,9 +64,10 @@ Tensor Tensor::view_of(Storage storage, std::int64_t offset, const Shape& shape,
   return tensor;
 }
 
-float Tensor::item() const {
+void Tensor::read_item(void* value, DType dtype) const {
   check(elements() == 1, "a tensor of shape {} is not a single value", shape_);
-  return data()[0];
+  assert(dtype == dtype_);
+  copy(value, Device{}, raw(), device(), size_of(dtype));
 }
 
 Tensor Tensor::view(const Shape& shape) const {
@@ -69,8 +91,21 @@ Tensor Tensor::detach() const {
 
 Tensor Tensor::clone() const {
   Tensor tensor = empty(shape_, dtype_, device());
-  if (bytes() > 0) std::memcpy(tensor.raw(), raw(), bytes());
+  copy(tensor.raw(), device(), raw(), device(), bytes());
   return tensor;
+}
+
+Tensor Tensor::to(Device device) const {
+  if (!defined() || device == this->device()) return detach();
+  Tensor tensor = empty(shape_, dtype_, device);
+  tensor.copy_from(*this);
+  return tensor;
+}
+
+void Tensor::copy_from(const Tensor& other) {
+  check(elements() == other.elements() && dtype_ == other.dtype_, "{} {} cannot be copied to {} {}",
+        name_of(other.dtype_), other.shape_, name_of(dtype_), shape_);
+  copy(raw(), device(), other.raw(), other.device(), bytes());
 }
 
 }  // namespace lockring

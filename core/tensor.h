@@ -24,14 +24,14 @@ class Tensor {
 
   static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = {});
   static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = {});
-  static Tensor full(const Shape& shape, float value);
+  static Tensor full(const Shape& shape, float value, Device device = {});
   // Copies `values`; throws Error{usage} if their number is not the shape's.
   template <class T>
-  static Tensor from(std::span<const T> values, const Shape& shape) {
-    return copy_of(values.data(), static_cast<std::int64_t>(values.size()), shape, DTypeOf<T>::value);
+  static Tensor from(std::span<const T> values, const Shape& shape, Device device = {}) {
+    return copy_of(values.data(), static_cast<std::int64_t>(values.size()), shape, DTypeOf<T>::value, device);
   }
-  static Tensor from(std::initializer_list<float> values, const Shape& shape) {
-    return from(std::span<const float>(values.begin(), values.size()), shape);
+  static Tensor from(std::initializer_list<float> values, const Shape& shape, Device device = {}) {
+    return from(std::span<const float>(values.begin(), values.size()), shape, device);
   }
   // A tensor on memory that exists, `offset` bytes into it.
   static Tensor view_of(Storage storage, std::int64_t offset, const Shape& shape, DType dtype = DType::f32);
@@ -57,16 +57,24 @@ class Tensor {
     return static_cast<const T*>(raw());
   }
   void* raw() const { return defined() ? static_cast<char*>(storage_.data()) + offset_ : nullptr; }
+  // The elements of a tensor in the CPU's memory; a pointer into a GPU's is for kernels alone.
   template <class T = float>
   std::span<T> values() {
+    assert(!defined() || device().kind == DeviceKind::cpu);
     return {data<T>(), static_cast<std::size_t>(elements())};
   }
   template <class T = float>
   std::span<const T> values() const {
+    assert(!defined() || device().kind == DeviceKind::cpu);
     return {data<T>(), static_cast<std::size_t>(elements())};
   }
-  // The value of a tensor of one element.
-  float item() const;
+  // The value of a tensor of one element; of one on a GPU, as soon as it is computed.
+  template <class T = float>
+  T item() const {
+    T value;
+    read_item(&value, DTypeOf<T>::value);
+    return value;
+  }
 
   // The same elements under another shape; not differentiable (see ops/reshape.h).
   Tensor view(const Shape& shape) const;
@@ -74,8 +82,12 @@ class Tensor {
   Tensor slice(std::int64_t begin, std::int64_t end) const;
   // The same memory, unknown to the tape. Closures capture this.
   Tensor detach() const;
-  // A copy in memory of its own.
+  // A copy in memory of its own, on the same device.
   Tensor clone() const;
+  // The same elements on `device`: itself if they are there already, else a copy, which this waits for.
+  Tensor to(Device device) const;
+  // Takes the elements of `other`, of the same number and dtype, from any device. Waits where one side is the CPU.
+  void copy_from(const Tensor& other);
 
   // Autograd's handle (core/autograd.h): where the gradient of this tensor gathers; null if none is wanted.
   GradNode* node() const { return node_; }
@@ -86,7 +98,8 @@ class Tensor {
   }
 
  private:
-  static Tensor copy_of(const void* values, std::int64_t count, const Shape& shape, DType dtype);
+  static Tensor copy_of(const void* values, std::int64_t count, const Shape& shape, DType dtype, Device device);
+  void read_item(void* value, DType dtype) const;
 
   Storage storage_;
   std::int64_t offset_ = 0;  // in bytes

@@ -19,7 +19,9 @@ double square_sum_of_block(const ArenaLayout& layout, const float* gradient, std
     const auto next = segment + 1;
     const std::int64_t first = std::max(begin, segment->offset);
     const std::int64_t last = next == segments.end() ? end : std::min(end, next->offset);
-    sum += kSquareSum.on()(gradient + first, last - first);
+    double part;
+    kSquareSum.on()(gradient + first, last - first, &part);
+    sum += part;
   }
   return sum;
 }

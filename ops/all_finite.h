@@ -5,7 +5,7 @@
 
 namespace lockring::ops {
 
-// Any shape, float32; true for no elements.
+// Any shape, float32; true for no elements. Waits for a GPU's answer.
 bool all_finite(const Tensor& x);
 
 }  // namespace lockring::ops

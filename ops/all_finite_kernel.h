@@ -6,7 +6,8 @@
 
 namespace lockring {
 
-using AllFiniteFn = bool(const float* values, std::int64_t count);
+// *finite = 1, or 0 if one of the values is not.
+using AllFiniteFn = void(const float* values, std::int64_t count, std::uint8_t* finite);
 
 LOCKRING_DECLARE_SIMD_KERNEL(AllFiniteFn, all_finite)
 

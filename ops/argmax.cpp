@@ -22,11 +22,18 @@ Tensor argmax(const Tensor& scores) {
   return index;
 }
 
-std::int64_t count_correct(const Tensor& scores, const Tensor& labels) {
+Tensor correct_count(const Tensor& scores, const Tensor& labels) {
   check_scores(scores);
   check(labels.dtype() == DType::i32 && labels.shape() == Shape{scores.size(0)},
         "count_correct: labels {} {} do not fit scores {}", name_of(labels.dtype()), labels.shape(), scores.shape());
-  return kCountCorrect.on(scores.device())(scores.data(), labels.data<std::int32_t>(), scores.size(0), scores.size(1));
+  Tensor correct = Tensor::empty({1}, DType::i64, scores.device());
+  kCountCorrect.on(scores.device())(scores.data(), labels.data<std::int32_t>(), scores.size(0), scores.size(1),
+                                    correct.data<std::int64_t>());
+  return correct;
+}
+
+std::int64_t count_correct(const Tensor& scores, const Tensor& labels) {
+  return correct_count(scores, labels).item<std::int64_t>();
 }
 
 }  // namespace lockring::ops

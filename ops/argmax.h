@@ -12,5 +12,7 @@ namespace lockring::ops {
 Tensor argmax(const Tensor& scores);
 // The number of rows whose argmax is their label: labels i32 [n]. Throws Error{usage} on shapes that do not fit.
 std::int64_t count_correct(const Tensor& scores, const Tensor& labels);
+// The same number as a tensor i64 [1] on the scores' device: nothing waits for a GPU until it is read.
+Tensor correct_count(const Tensor& scores, const Tensor& labels);
 
 }  // namespace lockring::ops

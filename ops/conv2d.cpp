@@ -37,7 +37,7 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOpt
   Tensor weights = packed;
   if (!weights.defined()) pack_weights(w, weights);
   Tensor y = Tensor::empty({shape.n, shape.oh, shape.ow, shape.out}, DType::f32, x.device());
-  kConv2dForward.on(x.device())(shape, x.data(), weights.data(), b.data(), options.activation, y.data());
+  kConv2dForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), options.activation, y.data());
   count_multiply_adds(shape.n * shape.oh * shape.ow * shape.out * shape.patch());
 
   if (needs_gradient(x, w, b)) {

@@ -17,9 +17,10 @@ struct ConvShape {
   std::int64_t patch() const { return kh * kw * in; }
 };
 
-// `packed` is [kh][kw][in][out]; `bias` may be null.
-using Conv2dForwardFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
-                             Activation activation, float* y);
+// `w` is OHWI, `packed` the same as [kh][kw][in][out]: CPUs read this one, GPUs that one, and the other may be null, as
+// may `bias`.
+using Conv2dForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
+                             const float* bias, Activation activation, float* y);
 // `w` is OHWI. Overwrites dx.
 using Conv2dInputGradientFn = void(const ConvShape& shape, const float* dy, const float* w, float* dx);
 using Conv2dWeightGradientFn = void(const ConvShape& shape, const float* x, const float* dy, bool accumulate,

@@ -28,7 +28,7 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
   const Shape pooled{shape.n, shape.oh / 2, shape.ow / 2, shape.out};
   Tensor y = Tensor::empty(pooled, DType::f32, x.device());
   Tensor source = Tensor::empty(pooled, DType::u8, x.device());
-  kForward.on(x.device())(shape, x.data(), weights.data(), b.data(), y.data(), source.data<std::uint8_t>());
+  kForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), y.data(), source.data<std::uint8_t>());
 
   if (needs_gradient(x, w, b)) {
     record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), source](const Tensor& dy, GradTargets to) {

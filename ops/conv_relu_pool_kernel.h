@@ -11,8 +11,9 @@ namespace lockring {
 // `source` says for each pooled value which of its four places it came from, row by row, or kNoSource if it is zero.
 constexpr std::uint8_t kNoSource = 4;
 
-using ConvReluPoolForwardFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
-                                   float* y, std::uint8_t* source);
+// `w` and `packed` as for conv2d.
+using ConvReluPoolForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
+                                   const float* bias, float* y, std::uint8_t* source);
 // What is wanted; the others are null. dx is overwritten, dw and db are added to if their flag says so.
 struct ConvReluPoolGradients {
   float* dx = nullptr;

@@ -16,7 +16,8 @@ struct MixedLabels {
 // The loss summed over the batch, of shape [1]: sums and counts travel, and one division by the global count follows.
 // logits [n][classes], labels i32 [n]. An empty batch gives 0; huge logits are safe; NaN gives NaN.
 // Differentiable in logits.
-// Throws Error{usage} on shapes that do not fit or a smoothing outside [0, 1), Error{data} on a label out of range.
+// Throws Error{usage} on shapes that do not fit or a smoothing outside [0, 1), Error{data} on a label out of range; on
+// a GPU, where finding out would mean waiting, such a label makes the loss NaN.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, float label_smoothing = 0,
                      const MixedLabels& mixed = {});
 

@@ -14,10 +14,10 @@ struct CrossEntropyTarget {
   float label_smoothing = 0;
 };
 
-// Writes the softmax and the summed loss. Returns the first row whose label is out of range, having written nothing, or
-// -1.
-using CrossEntropyFn = std::int64_t(const float* logits, const CrossEntropyTarget& target, std::int64_t rows,
-                                    std::int64_t classes, float* probabilities, float* loss);
+// Writes the softmax, the summed loss, and to `bad_row` -1. If a label is out of range, `bad_row` is its row, the first
+// such, and the loss NaN.
+using CrossEntropyFn = void(const float* logits, const CrossEntropyTarget& target, std::int64_t rows,
+                            std::int64_t classes, float* probabilities, float* loss, std::int64_t* bad_row);
 // dlogits = dloss[0] (probabilities - target).
 using CrossEntropyGradientFn = void(const float* probabilities, const CrossEntropyTarget& target, std::int64_t rows,
                                     std::int64_t classes, const float* dloss, float* dlogits);

@@ -11,9 +11,9 @@ namespace lockring {
 // pairs of those, ...; an odd one passes up. `out` may be one of the shards. At least one shard.
 using TreeSumFn = void(const float* const* shards, int count, std::int64_t begin, std::int64_t end, float* out);
 
-// The sum of squares in double precision, in 16 interleaved partial sums; count is a multiple of 16. Not finite if and
-// only if one of the values is not.
-using SquareSumFn = double(const float* values, std::int64_t count);
+// *sum = the sum of squares in double precision, in 16 interleaved partial sums; count is a multiple of 16. Not finite
+// if and only if one of the values is not.
+using SquareSumFn = void(const float* values, std::int64_t count, double* sum);
 
 LOCKRING_DECLARE_SIMD_KERNEL(TreeSumFn, tree_sum)
 LOCKRING_DECLARE_SIMD_KERNEL(SquareSumFn, square_sum)

@@ -11,6 +11,7 @@
 
 #include "core/cpu.h"
 #include "core/device.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 
 // The only backend switches outside the backends' folders.
@@ -56,11 +57,13 @@ class Kernel {
   constexpr Kernel(const char* name, Function* baseline, Function* avx512, Function* cuda)
       : name_(name), baseline_(baseline), avx512_(avx512), cuda_(cuda) {}
 
-  // The kernel for a device and the instruction set in use; throws Error{device} if there is none.
+  // The kernel for a device and the instruction set in use. A GPU becomes the calling thread's current one. Throws
+  // Error{device} if there is none.
   Function* on(Device device = {}) const {
     Function* function = cuda_;
     if (device.kind == DeviceKind::cpu) function = active_isa() == Isa::avx512 ? avx512_ : baseline_;
     if (function == nullptr) fail(ErrorCode::device, "{} has no kernel for device {}", name_, to_string(device));
+    if (device.kind != DeviceKind::cpu) device_memory::select(device);
     return function;
   }
 

@@ -21,11 +21,11 @@ void argmax(const float* scores, std::int64_t rows, std::int64_t channels, std::
   for (std::int64_t row = 0; row < rows; ++row) index[row] = row_argmax(scores + row * channels, channels);
 }
 
-std::int64_t count_correct(const float* scores, const std::int32_t* labels, std::int64_t rows, std::int64_t channels) {
-  std::int64_t correct = 0;
+void count_correct(const float* scores, const std::int32_t* labels, std::int64_t rows, std::int64_t channels,
+                   std::int64_t* correct) {
+  *correct = 0;
   for (std::int64_t row = 0; row < rows; ++row)
-    if (row_argmax(scores + row * channels, channels) == labels[row]) ++correct;
-  return correct;
+    if (row_argmax(scores + row * channels, channels) == labels[row]) ++*correct;
 }
 
 }  // namespace lockring::kernels::cpu

@@ -199,8 +199,8 @@ void conv2d_products(const ConvShape& s, const float* x, const float* packed, fl
   (by_images(s) ? products_by_images : products_by_rows)(s, x, packed, y);
 }
 
-void conv2d_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, Activation activation,
-                    float* y) {
+void conv2d_forward(const ConvShape& s, const float* x, const float* /*w*/, const float* packed, const float* bias,
+                    Activation activation, float* y) {
   Tensor scratch;
   const float* bordered = with_border(s, x, scratch);
   conv2d_products(padded(s), bordered, packed, y);

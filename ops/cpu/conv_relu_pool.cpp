@@ -35,8 +35,8 @@ void direct_weight_gradient(const ConvShape& s, const float* x, const float* dy,
 
 }  // namespace
 
-void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float* packed, const float* bias, float* y,
-                            std::uint8_t* source) {
+void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float* /*w*/, const float* packed,
+                            const float* bias, float* y, std::uint8_t* source) {
   Tensor scratch;
   const float* bordered = with_border(shape, x, scratch);
   const ConvShape s = padded(shape);

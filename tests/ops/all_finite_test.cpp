@@ -2,6 +2,7 @@
 
 #include "ops/all_finite_kernel.h"
 #include "tests/support/device_test.h"
+#include "tests/support/tensors.h"
 
 #include <gtest/gtest.h>
 
@@ -22,11 +23,11 @@ TEST_P(AllFiniteTest, HoldsForAllThatIsFinite) {
 }
 
 TEST_P(AllFiniteTest, FindsOneBadValueAnywhere) {
-  Tensor x = random({99});
+  Tensor x = random_tensor({99});
   for (const float bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN()}) {
     for (std::int64_t i = 0; i < x.elements(); ++i) {
       const float before = std::exchange(x.data()[i], bad);
-      EXPECT_FALSE(ops::all_finite(x)) << bad << " at " << i;
+      EXPECT_FALSE(ops::all_finite(x.to(device()))) << bad << " at " << i;
       x.data()[i] = before;
     }
   }
@@ -38,8 +39,11 @@ TEST(AllFinite, HoldsForBothInstructionSets) {
   float bad[20] = {};
   bad[19] = Limits::infinity();
   for (AllFiniteFn* all_finite : {LOCKRING_SIMD_KERNELS(all_finite)}) {
-    EXPECT_TRUE(all_finite(values, 20));
-    EXPECT_FALSE(all_finite(bad, 20));
+    std::uint8_t finite = 0;
+    all_finite(values, 20, &finite);
+    EXPECT_EQ(finite, 1);
+    all_finite(bad, 20, &finite);
+    EXPECT_EQ(finite, 0);
   }
 }
 

@@ -33,9 +33,13 @@ TEST_P(ArgmaxTest, OfARowWithNanIsNoClass) {
 
 TEST_P(ArgmaxTest, CountsTheRowsThatMatchTheirLabel) {
   const Tensor scores = tensor({0, 1, 1, 0, 2, 2, kNan, 3}, {4, 2});
-  EXPECT_EQ(ops::count_correct(scores, indices({1, 1, 0, 1})), 2);
-  EXPECT_EQ(ops::count_correct(scores, indices({0, 1, 1, 0})), 0);
-  EXPECT_EQ(ops::count_correct(random({0, 2}), indices({})), 0);
+  const auto labels = [](const std::vector<std::int32_t>& values) { return indices(values).to(device()); };
+  EXPECT_EQ(ops::count_correct(scores, labels({1, 1, 0, 1})), 2);
+  EXPECT_EQ(ops::count_correct(scores, labels({0, 1, 1, 0})), 0);
+  EXPECT_EQ(ops::count_correct(random({0, 2}), labels({})), 0);
+  const Tensor correct = ops::correct_count(scores, labels({1, 1, 0, 1}));
+  EXPECT_EQ(correct.device(), device());
+  EXPECT_EQ(correct.item<std::int64_t>(), 2);
 }
 
 TEST_P(ArgmaxTest, RefusesShapesThatDoNotFit) {

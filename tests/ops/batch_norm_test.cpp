@@ -25,7 +25,8 @@ struct Moments {
 };
 
 // The moments of one channel of x [n][pixels][c], in double.
-Moments moments_of(const Tensor& x, std::int64_t channel) {
+Moments moments_of(const Tensor& values, std::int64_t channel) {
+  const Tensor x = on_cpu(values);
   const std::int64_t channels = x.size(-1);
   const std::int64_t rows = x.elements() / channels;
   Moments moments;
@@ -37,7 +38,10 @@ Moments moments_of(const Tensor& x, std::int64_t channel) {
 }
 
 // One group, in double.
-Tensor reference(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon) {
+Tensor reference(const Tensor& values, const Tensor& gamma_values, const Tensor& beta_values, float epsilon) {
+  const Tensor x = on_cpu(values);
+  const Tensor gamma = on_cpu(gamma_values);
+  const Tensor beta = on_cpu(beta_values);
   Tensor y = Tensor::empty(x.shape());
   const std::int64_t channels = x.size(-1);
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -84,8 +88,9 @@ TEST_P(BatchNormTest, NormalisesGroupsAndJoinsTheRemainderToTheLast) {
 }
 
 TEST_P(BatchNormTest, IsSoundFarFromZero) {
-  Tensor x = random({32, 5, 5, 2}, 1, -0.5F, 0.5F);
-  for (float& value : x.values()) value += 4096;
+  Tensor far = random_tensor({32, 5, 5, 2}, 1, -0.5F, 0.5F);
+  for (float& value : far.values()) value += 4096;
+  const Tensor x = far.to(device());
   const Tensor gamma = tensor({1, 1}, {2});
   const Tensor beta = tensor({0, 0}, {2});
   expect_near(ops::batch_norm_train(x, gamma, beta), reference(x, gamma, beta, 1e-5F), 5e-4);
@@ -95,16 +100,17 @@ TEST_P(BatchNormTest, GathersTheMomentsOfEachGroup) {
   const Tensor x = random({7, 2, 2, 3});
   const Tensor gamma = tensor({1, 1, 1}, {3});
   const Tensor beta = tensor({0, 0, 0}, {3});
-  Tensor mean = Tensor::full({3}, 100);
-  Tensor variance = Tensor::full({3}, 100);
+  Tensor mean = Tensor::full({3}, 100, device());
+  Tensor variance = Tensor::full({3}, 100, device());
   for (const bool accumulate : {false, true}) {
     ops::batch_norm_train(x, gamma, beta, {.group = 3}, {{mean, accumulate}, {variance, accumulate}});
     for (std::int64_t c = 0; c < 3; ++c) {
       const Moments first = moments_of(x.slice(0, 3), c);
       const Moments last = moments_of(x.slice(3, 7), c);
       const double times = accumulate ? 2 : 1;
-      EXPECT_NEAR(mean.data()[c], times * (3 * first.mean + 4 * last.mean), 1e-5);
-      EXPECT_NEAR(variance.data()[c], times * (3 * first.variance * 12 / 11 + 4 * last.variance * 16 / 15), 1e-5);
+      EXPECT_NEAR(on_cpu(mean).data()[c], times * (3 * first.mean + 4 * last.mean), 1e-5);
+      EXPECT_NEAR(on_cpu(variance).data()[c], times * (3 * first.variance * 12 / 11 + 4 * last.variance * 16 / 15),
+                  1e-5);
     }
   }
 }
@@ -112,11 +118,11 @@ TEST_P(BatchNormTest, GathersTheMomentsOfEachGroup) {
 TEST_P(BatchNormTest, MomentsDoNotDependOnTheMicroBatch) {
   const Tensor x = random({6, 4, 5});
   const Tensor gamma = random({5}, 2);
-  Tensor mean = Tensor::empty({5});
-  Tensor variance = Tensor::empty({5});
+  Tensor mean = Tensor::empty({5}, DType::f32, device());
+  Tensor variance = Tensor::empty({5}, DType::f32, device());
   ops::batch_norm_train(x, gamma, gamma, {.group = 2}, {{mean, false}, {variance, false}});
-  Tensor mean_of_parts = Tensor::empty({5});
-  Tensor variance_of_parts = Tensor::empty({5});
+  Tensor mean_of_parts = Tensor::empty({5}, DType::f32, device());
+  Tensor variance_of_parts = Tensor::empty({5}, DType::f32, device());
   for (std::int64_t part = 0; part < 3; ++part)
     ops::batch_norm_train(x.slice(2 * part, 2 * part + 2), gamma, gamma, {.group = 2},
                           {{mean_of_parts, part > 0}, {variance_of_parts, part > 0}});
@@ -147,8 +153,8 @@ TEST_P(BatchNormTest, ReluStopsTheGradientWhereItCuts) {
 
 TEST_P(BatchNormTest, OfASingleValueIsBeta) {
   const Tensor beta = tensor({0.5F, -2}, {2});
-  Tensor mean = Tensor::empty({2});
-  Tensor variance = Tensor::empty({2});
+  Tensor mean = Tensor::empty({2}, DType::f32, device());
+  Tensor variance = Tensor::empty({2}, DType::f32, device());
   expect_values(ops::batch_norm_train(tensor({7, 8}, {1, 1, 1, 2}), tensor({3, 3}, {2}), beta, {},
                                       {{mean, false}, {variance, false}}),
                 {0.5F, -2});
@@ -160,14 +166,14 @@ TEST_P(BatchNormTest, OfAnEmptyBatchIsEmptyAndAddsNothing) {
   const Leaf x(random({0, 2, 2, 3}));
   const Leaf gamma(random({3}));
   const Leaf beta(random({3}));
-  Tensor mean = Tensor::full({3}, 100);
-  Tensor variance = Tensor::full({3}, 1);
+  Tensor mean = Tensor::full({3}, 100, device());
+  Tensor variance = Tensor::full({3}, 1, device());
   const Tensor y =
       ops::batch_norm_train(x.tensor(), gamma.tensor(), beta.tensor(), {}, {{mean, false}, {variance, true}});
   EXPECT_EQ(y.shape(), x.tensor().shape());
   expect_values(mean, {0, 0, 0});
   expect_values(variance, {1, 1, 1});
-  backward(y, Tensor::empty(y.shape()));
+  backward(y, Tensor::empty(y.shape(), DType::f32, device()));
   EXPECT_EQ(x.grad().shape(), y.shape());
   expect_values(gamma.grad(), {0, 0, 0});
   expect_values(beta.grad(), {0, 0, 0});

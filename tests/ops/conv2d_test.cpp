@@ -18,7 +18,11 @@ using Conv2dTest = DeviceTest;
 LOCKRING_DEVICE_TESTS(Conv2dTest);
 
 // The definition, in double precision.
-Tensor by_definition(const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride, std::int64_t padding) {
+Tensor by_definition(const Tensor& images, const Tensor& weights, const Tensor& bias, std::int64_t stride,
+                     std::int64_t padding) {
+  const Tensor x = on_cpu(images);
+  const Tensor w = on_cpu(weights);
+  const Tensor b = on_cpu(bias);
   const std::int64_t oh = (x.size(1) + 2 * padding - w.size(1)) / stride + 1;
   const std::int64_t ow = (x.size(2) + 2 * padding - w.size(2)) / stride + 1;
   Tensor y = Tensor::empty({x.size(0), oh, ow, w.size(0)});
@@ -82,10 +86,10 @@ TEST_P(Conv2dTest, ReluStopsTheGradientWhereItCuts) {
                   {random({2, 4, 4, 8}), random({2, 3, 3, 8}, 2)});
 }
 
-TEST_P(Conv2dTest, BitsDependNeitherOnPackingNorOnTheBatch) {
+TEST(Conv2d, BitsDependNeitherOnPackingNorOnTheBatch) {
   for (const Case& c : kCases) {
-    const Tensor x = random(c.x);
-    const Tensor w = random(c.w, 2);
+    const Tensor x = random_tensor(c.x);
+    const Tensor w = random_tensor(c.w, 2);
     Tensor packed;
     ops::pack_weights(w, packed);
     const ops::Conv2dOptions options{.stride = c.stride, .padding = c.padding};
@@ -95,6 +99,18 @@ TEST_P(Conv2dTest, BitsDependNeitherOnPackingNorOnTheBatch) {
   }
 }
 
+// Images of a number of floats that moves all but the first away from what tensor cores read at once.
+TEST_P(Conv2dTest, TakesViewsThatBeginAnywhere) {
+  const Tensor x = random({3, 5, 5, 1});
+  const Tensor w = random({7, 3, 3, 1}, 2);
+  const Tensor b = random({7}, 3);
+  const Tensor y = ops::conv2d(x, w, b);
+  expect_near(ops::conv2d(x.slice(1, 3), w.slice(1, 5), b.slice(1, 5)),
+              by_definition(x.slice(1, 3), w.slice(1, 5), b.slice(1, 5), 1, 0));
+  check_gradients([&](auto in) { return ops::conv2d(x.slice(1, 2), in[0]); }, {w.slice(1, 2)});
+  expect_near(y.slice(1, 3), ops::conv2d(x.slice(1, 3), w, b));
+}
+
 TEST_P(Conv2dTest, AnEmptyBatchIsAllowed) {
   EXPECT_EQ(ops::conv2d(random({0, 5, 5, 8}), random({4, 3, 3, 8})).shape(), Shape({0, 3, 3, 4}));
   check_gradients([](auto x) { return ops::conv2d(x[0], x[1]); }, {random({0, 5, 5, 8}), random({2, 3, 3, 8})});
@@ -102,9 +118,10 @@ TEST_P(Conv2dTest, AnEmptyBatchIsAllowed) {
 }
 
 TEST_P(Conv2dTest, PassesNaNThroughRelu) {
-  Tensor x = random({1, 3, 3, 8});
+  Tensor x = random_tensor({1, 3, 3, 8});
   x.data()[0] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(ops::conv2d(x, random({1, 3, 3, 8}), {}, {.activation = Activation::relu}).item()));
+  EXPECT_TRUE(
+      std::isnan(ops::conv2d(x.to(device()), random({1, 3, 3, 8}), {}, {.activation = Activation::relu}).item()));
 }
 
 TEST_P(Conv2dTest, RefusesShapesThatDoNotFit) {

@@ -31,7 +31,8 @@ const Case kCases[] = {
     {{2, 5, 5, 1}, {6, 5, 5, 1}, 2}, {{2, 6, 5, 9}, {17, 3, 3, 9}, 1},
 };
 
-Tensor pooled(const Tensor& z) {
+Tensor pooled(const Tensor& result) {
+  const Tensor z = on_cpu(result);
   const std::int64_t rows = z.size(1) / 2;
   const std::int64_t columns = z.size(2) / 2;
   Tensor y = Tensor::empty({z.size(0), rows, columns, z.size(3)});
@@ -65,28 +66,30 @@ TEST_P(ConvReluPoolTest, IsTheTwoOpsBitForBit) {
 TEST_P(ConvReluPoolTest, GradientMatchesFiniteDifferences) {
   const Case cases[] = {{{2, 6, 6, 1}, {16, 3, 3, 1}}, {{2, 5, 4, 8}, {3, 3, 3, 8}}, {{1, 5, 5, 2}, {2, 2, 2, 2}, 1}};
   for (const Case& c : cases) {
-    Tensor bias = random({c.w[0]}, 3);
+    Tensor bias = random_tensor({c.w[0]}, 3);
     for (std::int64_t i = 0; i < bias.elements(); ++i) bias.data()[i] += i % 4 == 0 ? -40.0F : 40.0F;
     check_gradients([&](auto x) { return ops::conv_relu_pool(x[0], x[1], x[2], c.padding); },
-                    {random(c.x, 1, -3, 3), random(c.w, 2, -3, 3), bias}, {.step = 1e-3, .tolerance = 2e-2});
+                    {random(c.x, 1, -3, 3), random(c.w, 2, -3, 3), bias.to(device())},
+                    {.step = 1e-3, .tolerance = 2e-2});
   }
 }
 
 TEST_P(ConvReluPoolTest, GivesTheGradientOfTiesToTheFirst) {
-  Leaf x(Tensor::zeros({1, 4, 4, 8}));
+  Leaf x(Tensor::zeros({1, 4, 4, 8}, DType::f32, device()));
   Tensor w = Tensor::zeros({1, 3, 3, 8});
   w.data()[4 * 8] = 1;  // the centre tap of channel 0
-  const Tensor y = ops::conv_relu_pool(x.tensor(), w, tensor({1}, {1}));
+  const Tensor y = ops::conv_relu_pool(x.tensor(), w.to(device()), tensor({1}, {1}));
   EXPECT_EQ(y.item(), 1);
   backward(y);
-  for (std::int64_t i = 0; i < x.grad().elements(); ++i) EXPECT_EQ(x.grad().data()[i], i == (4 + 1) * 8 ? 1 : 0);
+  const Tensor dx = on_cpu(x.grad());
+  for (std::int64_t i = 0; i < dx.elements(); ++i) EXPECT_EQ(dx.data()[i], i == (4 + 1) * 8 ? 1 : 0);
 }
 
 TEST_P(ConvReluPoolTest, PassesNaN) {
   for (const std::int64_t channels : {1, 8}) {
-    Tensor x = random({1, 4, 4, channels});
+    Tensor x = random_tensor({1, 4, 4, channels});
     x.data()[5 * channels] = std::numeric_limits<float>::quiet_NaN();
-    const Tensor y = ops::conv_relu_pool(x, random({16, 3, 3, channels}), random({16}));
+    const Tensor y = on_cpu(ops::conv_relu_pool(x.to(device()), random({16, 3, 3, channels}), random({16})));
     EXPECT_TRUE(std::ranges::all_of(y.values(), [](float v) { return std::isnan(v); }));
   }
 }

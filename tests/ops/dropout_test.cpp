@@ -24,8 +24,8 @@ TEST_P(DropoutTest, DrawsTheWordsThatItsHeaderStates) {
   const std::uint32_t low = rng.next_u32();
   const std::uint32_t high = rng.next_u32();
   for (const std::int64_t columns : {1, 4, 31, 64, 65, 130}) {
-    const Tensor x = random({3, columns}, 1, 1, 2);
-    const Tensor y = ops::dropout(x, 0.25F, key);
+    const Tensor x = random_tensor({3, columns}, 1, 1, 2);
+    const Tensor y = on_cpu(ops::dropout(x.to(device()), 0.25F, key));
     for (std::uint32_t i = 0; i < 3; ++i)
       for (std::uint32_t j = 0; j < columns; ++j) {
         const std::uint32_t word = philox({j / 4, 0, i + 5, 2}, {low, high})[j % 4];
@@ -42,22 +42,22 @@ TEST_P(DropoutTest, OfASampleDoesNotDependOnTheBatch) {
 }
 
 TEST_P(DropoutTest, DiffersBySeedStepLayerAndSample) {
-  const Tensor x = Tensor::full({1, 64}, 1);
+  const Tensor x = Tensor::full({1, 64}, 1, device());
   const ops::DropoutKey key{.seed = 1, .step = 1, .layer = 1, .first_sample = 1};
   const Tensor y = ops::dropout(x, 0.5F, key);
   expect_same_bits(ops::dropout(x, 0.5F, key), y);
   for (std::int64_t ops::DropoutKey::*field : {&ops::DropoutKey::step, &ops::DropoutKey::first_sample}) {
     ops::DropoutKey other = key;
     other.*field = 2;
-    EXPECT_FALSE(std::ranges::equal(ops::dropout(x, 0.5F, other).values(), y.values()));
+    EXPECT_FALSE(std::ranges::equal(on_cpu(ops::dropout(x, 0.5F, other)).values(), on_cpu(y).values()));
   }
   for (const ops::DropoutKey& other : {ops::DropoutKey{2, 1, 1, 1}, ops::DropoutKey{1, 1, 2, 1}})
-    EXPECT_FALSE(std::ranges::equal(ops::dropout(x, 0.5F, other).values(), y.values()));
+    EXPECT_FALSE(std::ranges::equal(on_cpu(ops::dropout(x, 0.5F, other)).values(), on_cpu(y).values()));
 }
 
 TEST_P(DropoutTest, DropsTheShareItWasAskedFor) {
   constexpr std::int64_t kCount = 1 << 18;
-  const Tensor y = ops::dropout(Tensor::full({64, kCount / 64}, 1), 0.2F, {.seed = 3});
+  const Tensor y = on_cpu(ops::dropout(Tensor::full({64, kCount / 64}, 1, device()), 0.2F, {.seed = 3}));
   const auto dropped = static_cast<double>(std::ranges::count(y.values(), 0.0F));
   EXPECT_NEAR(dropped / kCount, 0.2, 0.004);  // five standard deviations
   EXPECT_EQ(std::ranges::max(y.values()), 1.25F);

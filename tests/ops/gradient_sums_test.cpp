@@ -1,9 +1,11 @@
 #include "ops/gradient_sums_kernel.h"
 
+#include "tests/support/device_test.h"
 #include "tests/support/tensors.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <vector>
 
 namespace lockring {
@@ -62,20 +64,48 @@ TEST(TreeSum, MayOverwriteAShard) {
   }
 }
 
+double square_sum(SquareSumFn* kernel, const Tensor& values, std::int64_t count) {
+  double sum = -1;
+  kernel(values.data(), count, &sum);
+  return sum;
+}
+
 TEST(SquareSum, MatchesKnownValues) {
   Tensor values = Tensor::zeros({32});
-  EXPECT_EQ(kSquareSum.on()(values.data(), 32), 0);
+  EXPECT_EQ(square_sum(kSquareSum.on(), values, 32), 0);
   values.data()[0] = 3e30F;
   values.data()[31] = -4e30F;
-  EXPECT_NEAR(kSquareSum.on()(values.data(), 32), 25e60, 1e54);
-  EXPECT_EQ(kSquareSum.on()(values.data(), 0), 0);
+  EXPECT_NEAR(square_sum(kSquareSum.on(), values, 32), 25e60, 1e54);
+  EXPECT_EQ(square_sum(kSquareSum.on(), values, 0), 0);
+}
+
+using GradientSumsTest = DeviceTest;
+LOCKRING_DEVICE_TESTS(GradientSumsTest);
+
+TEST_P(GradientSumsTest, AreTheCpusBitForBitOrNearlySo) {
+  for (const int count : {1, 2, 3, 7, 8, 37}) {
+    const std::vector<Tensor> shards = random_shards(count);
+    Tensor expected = Tensor::zeros({kElements});
+    kTreeSum.on()(pointers(shards).data(), count, 16, kElements, expected.data());
+    std::vector<Tensor> copies;
+    for (const Tensor& shard : shards) copies.push_back(shard.to(device()));
+    Tensor sum = Tensor::zeros({kElements}, DType::f32, device());
+    kTreeSum.on(device())(pointers(copies).data(), count, 16, kElements, sum.data());
+    expect_same_bits(sum, expected, std::to_string(count) + " shards");
+  }
+  const Tensor values = random_tensor({kElements});
+  const Tensor copy = values.to(device());
+  Tensor sum = Tensor::empty({1}, DType::i64, device());  // of the size of a double
+  kSquareSum.on(device())(copy.data(), kElements, static_cast<double*>(sum.raw()));
+  const double squares = std::bit_cast<double>(sum.item<std::int64_t>());
+  EXPECT_NEAR(squares, square_sum(kSquareSum.on(), values, kElements), 1e-9 * squares);
 }
 
 TEST(GradientSums, BitsDoNotDependOnTheInstructionSet) {
   if (active_isa() != Isa::avx512) GTEST_SKIP() << "this processor has no AVX-512";
   SquareSumFn* const square_sums[] = {LOCKRING_SIMD_KERNELS(square_sum)};
   const Tensor values = random_tensor({kElements});
-  EXPECT_EQ(square_sums[0](values.data(), kElements), square_sums[1](values.data(), kElements));
+  EXPECT_EQ(square_sum(square_sums[0], values, kElements), square_sum(square_sums[1], values, kElements));
 
   TreeSumFn* const tree_sums[] = {LOCKRING_SIMD_KERNELS(tree_sum)};
   const std::vector<Tensor> shards = random_shards(7);

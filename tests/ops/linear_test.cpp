@@ -35,10 +35,10 @@ TEST_P(LinearTest, ReluStopsTheGradientWhereItCuts) {
                   {random({4, 2}), random({3, 2}, 2)});
 }
 
-TEST_P(LinearTest, BitsDependNeitherOnPackingNorOnTheBatch) {
-  const Tensor x = random({67, 150});
-  const Tensor w = random({90, 150}, 2);
-  const Tensor b = random({90}, 3);
+TEST(Linear, BitsDependNeitherOnPackingNorOnTheBatch) {
+  const Tensor x = random_tensor({67, 150});
+  const Tensor w = random_tensor({90, 150}, 2);
+  const Tensor b = random_tensor({90}, 3);
   Tensor packed;
   ops::pack_weights(w, packed);
   const Tensor y = ops::linear(x, w, b);
@@ -49,7 +49,17 @@ TEST_P(LinearTest, BitsDependNeitherOnPackingNorOnTheBatch) {
   }
 }
 
+TEST_P(LinearTest, TakesViewsThatBeginAnywhere) {
+  const Tensor x = random({3, 5});
+  const Tensor w = random({4, 5}, 2);
+  const Tensor b = random({5}, 3);
+  const Tensor part = ops::linear(x.slice(1, 3), w.slice(1, 4), b.slice(2, 5));
+  expect_near(part, ops::linear(x.slice(1, 3).clone(), w.slice(1, 4).clone(), b.slice(2, 5).clone()));
+}
+
 TEST_P(LinearTest, AnEmptyBatchIsAllowed) {
+  check_gradients([](auto x) { return ops::linear(x[0], x[1], x[2]); },
+                  {random({0, 3}), random({2, 3}, 2), random({2}, 3)});
   EXPECT_EQ(ops::linear(random({0, 3}), random({2, 3})).shape(), Shape({0, 2}));
 }
 

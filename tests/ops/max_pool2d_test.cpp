@@ -36,8 +36,8 @@ TEST_P(MaxPool2dTest, MatchesKnownValues) {
 
 TEST_P(MaxPool2dTest, EveryChannelHasItsOwnMaximum) {
   for (const std::int64_t channels : {1, 3, 8, 17, 40}) {
-    const Tensor x = random({2, 5, 4, channels});
-    const Tensor y = ops::max_pool2d(x, 2, 2);
+    const Tensor x = random_tensor({2, 5, 4, channels});
+    const Tensor y = on_cpu(ops::max_pool2d(x.to(device()), 2, 2));
     ASSERT_EQ(y.shape(), Shape({2, 2, 2, channels}));
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const std::int64_t image = i / (4 * channels);
@@ -51,10 +51,10 @@ TEST_P(MaxPool2dTest, EveryChannelHasItsOwnMaximum) {
 
 TEST_P(MaxPool2dTest, GradientMatchesFiniteDifferences) {
   for (const std::int64_t channels : {1, 3, 16, 19}) {
-    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 2); }, {distinct({2, 4, 4, channels})});
-    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 2); }, {distinct({1, 5, 3, channels})});
-    check_gradients([](auto x) { return ops::max_pool2d(x[0], 3, 2); }, {distinct({2, 6, 5, channels})});
-    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 3); }, {distinct({1, 6, 5, channels})});
+    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 2); }, {distinct({2, 4, 4, channels}).to(device())});
+    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 2); }, {distinct({1, 5, 3, channels}).to(device())});
+    check_gradients([](auto x) { return ops::max_pool2d(x[0], 3, 2); }, {distinct({2, 6, 5, channels}).to(device())});
+    check_gradients([](auto x) { return ops::max_pool2d(x[0], 2, 3); }, {distinct({1, 6, 5, channels}).to(device())});
   }
 }
 

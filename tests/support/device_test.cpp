@@ -1,28 +1,24 @@
 #include "tests/support/device_test.h"
 
-#include "core/error.h"
+#include "core/devices.h"
 #include "tests/support/tensors.h"
 
 #include <algorithm>
 
 namespace lockring {
-namespace {
 
-Tensor on_device(const Tensor& tensor, Device device) {
-  check(device.kind == DeviceKind::cpu, ErrorCode::device, "no tests run on device {}", to_string(device));
-  return tensor;
+std::vector<Device> devices() {
+  std::vector<Device> present{Device{}};
+  if (gpu_count() > 0) present.push_back({DeviceKind::cuda, 0});
+  return present;
 }
 
-}  // namespace
-
-std::vector<Device> devices() { return {Device{}}; }
-
 Tensor DeviceTest::tensor(std::initializer_list<float> values, const Shape& shape) {
-  return on_device(Tensor::from(values, shape), device());
+  return Tensor::from(values, shape, device());
 }
 
 Tensor DeviceTest::random(const Shape& shape, std::uint64_t seed, float low, float high) {
-  return on_device(random_tensor(shape, seed, low, high), device());
+  return random_tensor(shape, seed, low, high).to(device());
 }
 
 std::string test_name(const testing::TestParamInfo<Device>& info) {

@@ -19,7 +19,7 @@
 
 namespace lockring {
 
-// Every device present: the CPU first.
+// A device of every kind present: the CPU first. In the emulated build a GPU always is.
 std::vector<Device> devices();
 
 class DeviceTest : public testing::TestWithParam<Device> {

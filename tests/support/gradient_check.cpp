@@ -14,13 +14,14 @@ namespace lockring {
 namespace {
 
 double weighted_sum(const Tensor& output, const Tensor& weights) {
+  const Tensor values = on_cpu(output);
   double sum = 0;
-  for (std::int64_t i = 0; i < output.elements(); ++i) sum += double{output.data()[i]} * weights.data()[i];
+  for (std::int64_t i = 0; i < values.elements(); ++i) sum += double{values.data()[i]} * weights.data()[i];
   return sum;
 }
 
-// The gradients of the inputs (of the one numbered `only`, if given) after `passes` backward passes; zero where none
-// arrives.
+// The gradients, on the CPU, of the inputs (of the one numbered `only`, if given) after `passes` backward passes; zero
+// where none arrives.
 std::vector<Tensor> recorded_gradients(const TensorFunction& f, std::span<const Tensor> inputs, const Tensor& weights,
                                        int passes = 1, std::optional<std::size_t> only = {}) {
   std::deque<Leaf> leaves;
@@ -30,28 +31,34 @@ std::vector<Tensor> recorded_gradients(const TensorFunction& f, std::span<const 
     arguments.push_back(!only || *only == i ? leaves.back().tensor() : inputs[i]);
   }
   for (int pass = 0; pass < passes; ++pass) {
-    const Tensor gradient = weights.clone();
-    backward(f(arguments), gradient);
+    const Tensor output = f(arguments);
+    const Tensor gradient = weights.clone().to(output.device());
+    backward(output, gradient);
     expect_same_bits(gradient, weights, "the incoming gradient after backward");
   }
   std::vector<Tensor> gradients;
   for (const Leaf& leaf : leaves)
-    gradients.push_back(leaf.has_gradient() ? leaf.grad() : Tensor::zeros(leaf.tensor().shape()));
+    gradients.push_back(leaf.has_gradient() ? on_cpu(leaf.grad()) : Tensor::zeros(leaf.tensor().shape()));
   return gradients;
 }
 
 // Inputs move in float, so the distance that was really moved divides the difference.
-double numeric_derivative(const TensorFunction& f, std::span<const Tensor> inputs, const Tensor& weights,
-                          float& element, double step) {
+double numeric_derivative(const TensorFunction& f, std::span<Tensor> inputs, std::size_t input, std::int64_t element,
+                          const Tensor& weights, double step) {
   const NoGrad no_grad;
-  const float before = element;
+  Tensor moved = on_cpu(inputs[input]);
+  const float before = moved.data()[element];
+  const auto sum_at = [&](float value) {
+    moved.data()[element] = value;
+    if (inputs[input].device() != Device{}) inputs[input].copy_from(moved);
+    return weighted_sum(f(inputs), weights);
+  };
   const auto above = static_cast<float>(before + step);
   const auto below = static_cast<float>(before - step);
-  element = above;
-  const double sum_above = weighted_sum(f(inputs), weights);
-  element = below;
-  const double sum_below = weighted_sum(f(inputs), weights);
-  element = before;
+  const double sum_above = sum_at(above);
+  const double sum_below = sum_at(below);
+  moved.data()[element] = before;
+  if (inputs[input].device() != Device{}) inputs[input].copy_from(moved);
   return (sum_above - sum_below) / (double{above} - double{below});
 }
 
@@ -59,7 +66,7 @@ void compare(const TensorFunction& f, std::span<Tensor> inputs, std::size_t inpu
              const Tensor& gradient, GradientCheckOptions options) {
   for (std::int64_t i = 0; i < inputs[input].elements(); ++i) {
     const double recorded = gradient.data()[i];
-    const double numeric = numeric_derivative(f, inputs, weights, inputs[input].data()[i], options.step);
+    const double numeric = numeric_derivative(f, inputs, input, i, weights, options.step);
     const double scale = std::max({1.0, std::abs(numeric), std::abs(recorded)});
     ASSERT_NEAR(recorded, numeric, options.tolerance * scale)
         << "element " << i << " of input " << input << ", of shape " << to_string(inputs[input].shape());

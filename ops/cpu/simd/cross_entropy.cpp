@@ -7,17 +7,26 @@ namespace {
 
 bool in_range(std::int32_t label, std::int64_t classes) { return label >= 0 && label < classes; }
 
-}  // namespace
-
-// With shifted logits z, the loss of a row is log(sum(exp(z))) - sum(target * z).
-std::int64_t cross_entropy(const float* logits, const CrossEntropyTarget& target, std::int64_t rows,
-                           std::int64_t classes, float* probabilities, float* loss) {
-  const double off = target.label_smoothing / static_cast<double>(classes);
-  const double on = 1 - double{target.label_smoothing};
+std::int64_t first_bad_row(const CrossEntropyTarget& target, std::int64_t rows, std::int64_t classes) {
   for (std::int64_t row = 0; row < rows; ++row)
     if (!in_range(target.labels[row], classes) ||
         (target.partners != nullptr && !in_range(target.partners[row], classes)))
       return row;
+  return -1;
+}
+
+}  // namespace
+
+// With shifted logits z, the loss of a row is log(sum(exp(z))) - sum(target * z).
+void cross_entropy(const float* logits, const CrossEntropyTarget& target, std::int64_t rows, std::int64_t classes,
+                   float* probabilities, float* loss, std::int64_t* bad_row) {
+  const double off = target.label_smoothing / static_cast<double>(classes);
+  const double on = 1 - double{target.label_smoothing};
+  *bad_row = first_bad_row(target, rows, classes);
+  if (*bad_row >= 0) {
+    *loss = __builtin_nanf("");
+    return;
+  }
 
   double total = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -38,7 +47,6 @@ std::int64_t cross_entropy(const float* logits, const CrossEntropyTarget& target
   for (std::int64_t row = 0; row < rows; ++row)
     total += __builtin_log(normalise_row(probabilities + row * classes, classes));
   loss[0] = static_cast<float>(total);
-  return -1;
 }
 
 void cross_entropy_gradient(const float* probabilities, const CrossEntropyTarget& target, std::int64_t rows,

@@ -33,7 +33,7 @@ void tree_sum(const float* const* shards, int count, std::int64_t begin, std::in
   }
 }
 
-double square_sum(const float* values, std::int64_t count) {
+void square_sum(const float* values, std::int64_t count, double* sum) {
   constexpr int kLanes = 16;
   double sums[kLanes] = {};
   for (std::int64_t i = 0; i < count; i += kLanes) {
@@ -43,8 +43,8 @@ double square_sum(const float* values, std::int64_t count) {
     }
   }
   double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
+  for (const double part : sums) total += part;
+  *sum = total;
 }
 
 }  // namespace lockring::kernels::cpu::LOCKRING_ISA

@@ -1,0 +1,41 @@
+// Stands for core/cuda in programs without it.
+#include "core/device_memory.h"
+#include "core/devices.h"
+#include "core/error.h"
+
+namespace lockring {
+namespace {
+
+[[noreturn]] void fail_without_cuda(Device device) {
+  fail(ErrorCode::device, "device {} is not there: this program was built without CUDA", to_string(device));
+}
+
+}  // namespace
+
+int gpu_count() { return 0; }
+
+GpuReport describe_gpus() {
+  GpuReport report;
+  report.missing = "this program was built without CUDA";
+  return report;
+}
+
+namespace device_memory {
+
+void select(Device device) { fail_without_cuda(device); }
+void* allocate(std::int64_t, Device device) { fail_without_cuda(device); }
+void release(void*, std::int64_t, Device) noexcept {}
+void copy(void*, Device to, const void*, Device from, std::int64_t) {
+  fail_without_cuda(to.kind == DeviceKind::cpu ? from : to);
+}
+void clear(void*, std::int64_t, Device device) { fail_without_cuda(device); }
+void fill(float*, std::int64_t, float, Device device) { fail_without_cuda(device); }
+void add(float*, const float*, std::int64_t, Device device) { fail_without_cuda(device); }
+void synchronize(Device device) { fail_without_cuda(device); }
+Storage allocate_pinned(std::int64_t bytes) { return Storage::allocate(bytes); }
+void copy_async(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
+  copy(to, to_device, from, from_device, bytes);
+}
+
+}  // namespace device_memory
+}  // namespace lockring
