@@ -13,9 +13,9 @@ target_include_directories(lockring_flags INTERFACE
 # Never the building machine's own extensions: a binary made here runs on the next machine. Contraction of a*b+c is
 # off, so that the bits do not depend on what a compiler makes of it; kernels say std::fma where they mean it.
 add_library(lockring_options INTERFACE)
-target_compile_options(lockring_options INTERFACE -Wall -Wextra -ffp-contract=off)
+target_compile_options(lockring_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_options(lockring_options INTERFACE -march=x86-64-v3)
+  target_compile_options(lockring_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
 endif()
 if(LOCKRING_SANITIZE)
   string(REPLACE "," ";" sanitizers "${LOCKRING_SANITIZE}")
@@ -38,7 +38,13 @@ function(lockring_test name)
   add_executable(lockring_${name}_tests ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(lockring_${name}_tests PRIVATE ${arg_LIBRARIES} lockring_test_support GTest::gtest_main
     lockring_options)
-  gtest_discover_tests(lockring_${name}_tests TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  set(properties TIMEOUT 300)
+  if(LOCKRING_CUDA STREQUAL EMULATED AND name MATCHES "^(core|ops|fake_cuda)$")
+    list(APPEND properties LABELS emulated)
+  elseif(TARGET lockring_cuda)
+    list(APPEND properties ENVIRONMENT NVIDIA_TF32_OVERRIDE=0)  # one tolerance for all devices
+  endif()
+  gtest_discover_tests(lockring_${name}_tests TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
 
 # lockring_mpi_test(NAME RANKS COMMAND...) declares a test that mpirun starts.

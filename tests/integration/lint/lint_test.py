@@ -58,13 +58,21 @@ class LintTest(unittest.TestCase):
         self.write("nn/near.cpp", '#include "near.h"\n')
         self.write("nn/slow.h", "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\n")
         self.write("ops/cuda/fine.cu", '#include "ops/double.h"\n#include <cuda_runtime.h>\n')
+        self.write("ops/cuda/own.h", "#pragma once\n")
+        self.write("nn/through.cpp", '#include "ops/cuda/own.h"\n')
+        self.write("tests/fake_cuda/include/cudnn.h", "#include <cuda_runtime.h>\n")
+        self.write("tests/fake_cuda/streams_test.cpp", '#include "ops/cuda/own.h"\n#include "nn/slow.h"\n')
+        self.write("tests/nn/streams_test.cpp", '#include "ops/cuda/own.h"\n#include <cublasLt.h>\n')
         self.write("distributed/mpi.cpp", "#include <mpi.h>\n")
         self.write("tests/core/far_test.cpp", '#include "ops/double.h"\n')
         self.expect(rules.layering, "core/up.cpp:1: core may not include", "data/ops.cpp:2: data may not include",
                     "nn/backend.h:1: <cuda_runtime.h> belongs to", "nn/backend.h:2: <mpi.h> belongs to",
                     "nn/backend.h:3: <nccl.h> belongs to", 'nn/near.cpp:1: "near.h" is not a path',
                     "nn/slow.h:1: <CLI/CLI.hpp> is slow", "nn/slow.h:2: <nlohmann/json.hpp> is slow",
-                    "tests/core/far_test.cpp:1: tests/core may not include")
+                    'nn/through.cpp:1: "ops/cuda/own.h" brings', "tests/core/far_test.cpp:1: tests/core may not include",
+                    'tests/fake_cuda/streams_test.cpp:2: tests/fake_cuda may not include "nn/slow.h"',
+                    'tests/nn/streams_test.cpp:1: "ops/cuda/own.h" brings',
+                    "tests/nn/streams_test.cpp:2: <cublasLt.h> belongs to")
 
     def test_includes(self):
         self.write("core/open.h", "#include <vector>\n")
@@ -134,6 +142,24 @@ class Fine : public wrong_type {
         self.write("distributed/mpi.cpp", "")
         self.write("distributed/no_mpi.cpp", "")
         self.expect(lambda tree: rules.targets(tree, build), "tests/core/thing_test.cpp:1: no target compiles this file")
+
+    def test_targets_for_gpus(self):
+        build = self.root / "build"
+        self.write("core/no_cuda.cpp", "")
+        self.write("core/cuda/stream.cpp", "")
+        self.write("ops/cuda/relu.cu", "")
+        self.write("tests/fake_cuda/runtime.cpp", "")
+        others = ["core/thing.cpp", "tests/core/thing_test.cpp"]
+
+        def expect(compiled, *findings):
+            commands = [{"file": str(self.root / name)} for name in [*others, *compiled]]
+            (build / "compile_commands.json").write_text(json.dumps(commands))
+            self.expect(lambda tree: rules.targets(tree, build), *findings)
+
+        expect(["core/no_cuda.cpp"])
+        expect(["core/cuda/stream.cpp", "ops/cuda/relu.cu"])
+        expect(["core/cuda/stream.cpp"], "ops/cuda/relu.cu:1: no target")
+        expect(["core/cuda/stream.cpp", "ops/cuda/relu.cu", "tests/fake_cuda/runtime.cpp"])
 
     def test_leftovers(self):
         words = ["TO" + "DO: more", "see /wo" + "rk/x", "iss" + "ue 12 says", "../sha" + "red/x", "Clau" + "de", "<" * 7 + " a"]

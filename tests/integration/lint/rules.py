@@ -15,22 +15,27 @@ MAY_INCLUDE = {
     "data": {"core", "data"},
     "distributed": {"core", "distributed"},
     "apps": set(SOURCE_FOLDERS),
+    "fake_cuda": {"core", "ops"},
     "docs": set(SOURCE_FOLDERS),
 }
 
 # Headers of backends, and the folders (or beginnings of file names) that may see them.
 BACKEND_HEADERS = [
-    (re.compile(r"<(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust/|cub/)"), ("core/cuda/", "ops/cuda/", "distributed/nccl")),
-    (re.compile(r"<nccl"), ("distributed/nccl",)),
+    (re.compile(r"<(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust/|cub/)"), ("core/cuda/", "ops/cuda/", "distributed/nccl", "tests/fake_cuda/")),
+    (re.compile(r"<nccl"), ("distributed/nccl", "tests/fake_cuda/")),
     (re.compile(r"<mpi\.h>"), ("distributed/",)),
     (re.compile(r"<libxsmm"), ("ops/cpu/",)),
 ]
+
+# Headers of ours that bring those with them, and who may see them: the folders' own files and their tests.
+GPU_FOLDERS = ("core/cuda/", "ops/cuda/", "distributed/nccl")
+SEES_GPU_FOLDERS = (*GPU_FOLDERS, "tests/core/cuda", "tests/ops/cuda", "tests/distributed/nccl", "tests/fake_cuda/")
 
 # Seconds each: only .cpp files include them.
 SLOW_HEADERS = re.compile(r"<(CLI/|nlohmann/|boost/|yaml-cpp/)")
 
 BACKEND_MACRO = re.compile(r"\b(LOCKRING_(CUDA|AVX512|MPI|NCCL)\w*|__CUDA\w*|__NVCC__|__AVX\w*|__SSE\w*|__FMA__)\b")
-BACKEND_FOLDERS = ("core/cuda/", "ops/cuda/", "ops/cpu/simd/")
+BACKEND_FOLDERS = ("core/cuda/", "ops/cuda/", "ops/cpu/simd/", "distributed/nccl")
 BACKEND_HEADER = "ops/kernel.h"
 
 
@@ -53,6 +58,8 @@ def layering(tree):
                 folder = "/".join(parts[:2]) if parts[0] == "tests" else parts[0]
                 if not tree.exists(name):
                     yield file.finding(line, f"{included} is not a path from the root of the tree")
+                elif name.startswith(GPU_FOLDERS) and not file.name.startswith(SEES_GPU_FOLDERS):
+                    yield file.finding(line, f"{included} brings CUDA's headers: include it in {', '.join(GPU_FOLDERS)}")
                 elif folder not in allowed:
                     yield file.finding(line, f"{file.name.rsplit('/', 1)[0]} may not include {included}")
                 continue
@@ -112,12 +119,22 @@ def test_share(tree, least):
 
 
 def targets(tree, build):
-    """Every .cpp file is compiled by some target of the build folder, tests among them."""
+    """Every .cpp and .cu file is compiled by some target of the build folder, tests among them.
+
+    What is for GPUs is compiled where there is support for them: by the emulated build all of it is.
+    """
     commands = json.loads((Path(build) / "compile_commands.json").read_text())
     compiled = {Path(command["file"]).resolve() for command in commands}
+    without_gpu = tree.root / "core/no_cuda.cpp" in compiled
+    emulated = tree.root / "tests/fake_cuda/runtime.cpp" in compiled
     for file in tree.cpp:
         built_apart = file.name.startswith(("docs/", "tests/fuzz/", "tests/integration/install/"))
-        if file.path.suffix != ".cpp" or file.path in compiled or built_apart:
+        for_gpu = file.name.startswith(SEES_GPU_FOLDERS)
+        if file.path.suffix not in (".cpp", ".cu") or file.path in compiled or built_apart:
+            continue
+        if for_gpu and without_gpu or file.name.startswith("tests/fake_cuda/") and not emulated:
+            continue
+        if file.name == "core/no_cuda.cpp" and not without_gpu:
             continue
         # Of two files that stand for each other, such as mpi.cpp and no_mpi.cpp, CMake chooses one.
         stem = file.path.name

@@ -1,0 +1,123 @@
+#include "ops/cuda/convolution_plan.h"
+
+#include "core/cuda/allocator.h"
+#include "core/cuda/stream.h"
+#include "core/error.h"
+
+#include <array>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace lockring::kernels::cuda {
+namespace {
+
+using lockring::cuda::check_call;
+using lockring::cuda::Scratch;
+
+constexpr int kMostAlgorithms = 16;
+constexpr std::int64_t kMostWorkspace = std::int64_t{64} << 20;  // what an algorithm may ask for
+
+int as_int(std::int64_t size) {
+  check(size <= std::numeric_limits<int>::max(), "cuDNN takes no size of {}", size);
+  return static_cast<int>(size);
+}
+
+// The fastest of what cuDNN found; it sorts them.
+template <class Found>
+void take_best(const std::array<Found, kMostAlgorithms>& found, int count, ConvolutionPlan& plan) {
+  for (int i = 0; i < count; ++i) {
+    const Found& candidate = found[static_cast<std::size_t>(i)];
+    if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
+    plan.algorithm = static_cast<int>(candidate.algo);
+    plan.workspace_bytes = candidate.memory;
+    LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, candidate.mathType));
+    return;
+  }
+  fail(ErrorCode::device, "cuDNN has no algorithm for this convolution");
+}
+
+using Key = std::array<std::int64_t, 13>;
+Key key_of(ConvolutionPass pass, const ConvShape& s) {
+  return {lockring::cuda::current_gpu(),
+          static_cast<std::int64_t>(pass),
+          s.n,
+          s.h,
+          s.w,
+          s.in,
+          s.oh,
+          s.ow,
+          s.out,
+          s.kh,
+          s.kw,
+          s.stride,
+          s.padding};
+}
+
+}  // namespace
+
+ConvolutionPlan::ConvolutionPlan(const ConvShape& s) {
+  LOCKRING_CHECK_CUDA(cudnnCreateTensorDescriptor(&x));
+  LOCKRING_CHECK_CUDA(cudnnCreateTensorDescriptor(&y));
+  LOCKRING_CHECK_CUDA(cudnnCreateFilterDescriptor(&w));
+  LOCKRING_CHECK_CUDA(cudnnCreateConvolutionDescriptor(&convolution));
+  LOCKRING_CHECK_CUDA(cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, as_int(s.n), as_int(s.in),
+                                                 as_int(s.h), as_int(s.w)));
+  LOCKRING_CHECK_CUDA(cudnnSetTensor4dDescriptor(y, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, as_int(s.n), as_int(s.out),
+                                                 as_int(s.oh), as_int(s.ow)));
+  LOCKRING_CHECK_CUDA(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, as_int(s.out), as_int(s.in),
+                                                 as_int(s.kh), as_int(s.kw)));
+  LOCKRING_CHECK_CUDA(cudnnSetConvolution2dDescriptor(convolution, as_int(s.padding), as_int(s.padding),
+                                                      as_int(s.stride), as_int(s.stride), 1, 1, CUDNN_CROSS_CORRELATION,
+                                                      CUDNN_DATA_FLOAT));
+}
+
+ConvolutionPlan::~ConvolutionPlan() {
+  cudnnDestroyTensorDescriptor(x);
+  cudnnDestroyTensorDescriptor(y);
+  cudnnDestroyFilterDescriptor(w);
+  cudnnDestroyConvolutionDescriptor(convolution);
+}
+
+void ConvolutionPlan::measure(ConvolutionPass pass, const void* first, const void* second, void* result) {
+  const cudnnHandle_t handle = lockring::cuda::cudnn_handle();
+  const Scratch workspace(kMostWorkspace);
+  const auto bytes = static_cast<std::size_t>(workspace.bytes());
+  int count = 0;
+  if (pass == ConvolutionPass::forward) {
+    std::array<cudnnConvolutionFwdAlgoPerf_t, kMostAlgorithms> found{};
+    LOCKRING_CHECK_CUDA(cudnnFindConvolutionForwardAlgorithmEx(handle, x, first, w, second, convolution, y, result,
+                                                               kMostAlgorithms, &count, found.data(), workspace.data(),
+                                                               bytes));
+    take_best(found, count, *this);
+  } else if (pass == ConvolutionPass::input_gradient) {
+    std::array<cudnnConvolutionBwdDataAlgoPerf_t, kMostAlgorithms> found{};
+    LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, second, y, first, convolution, x, result,
+                                                                    kMostAlgorithms, &count, found.data(),
+                                                                    workspace.data(), bytes));
+    take_best(found, count, *this);
+  } else {
+    std::array<cudnnConvolutionBwdFilterAlgoPerf_t, kMostAlgorithms> found{};
+    LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, first, y, second, convolution, w,
+                                                                      result, kMostAlgorithms, &count, found.data(),
+                                                                      workspace.data(), bytes));
+    take_best(found, count, *this);
+  }
+}
+
+const ConvolutionPlan& convolution_plan(ConvolutionPass pass, const ConvShape& shape, const void* first,
+                                        const void* second, void* result) {
+  // Never destroyed: plans outlive the threads that use them. The lock makes threads wait for one measurement rather
+  // than disturb it with theirs.
+  static auto* mutex = new std::mutex;
+  static auto* plans = new std::map<Key, std::unique_ptr<ConvolutionPlan>>;
+  const std::lock_guard lock(*mutex);
+  const Key key = key_of(pass, shape);
+  if (const auto found = plans->find(key); found != plans->end()) return *found->second;
+  auto plan = std::make_unique<ConvolutionPlan>(shape);
+  plan->measure(pass, first, second, result);
+  return *plans->emplace(key, std::move(plan)).first->second;
+}
+
+}  // namespace lockring::kernels::cuda

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/cuda/host_device.h"
+
+#include <cstdint>
+
+namespace lockring::kernels::cuda {
+
+struct PhiloxWords {
+  std::uint32_t word[4];
+};
+
+// core/rng.h's philox.
+LOCKRING_HOST_DEVICE inline PhiloxWords philox_words(PhiloxWords counter, std::uint32_t key0, std::uint32_t key1) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53} * counter.word[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57} * counter.word[2];
+    counter = {
+        {static_cast<std::uint32_t>(product1 >> 32) ^ counter.word[1] ^ key0, static_cast<std::uint32_t>(product1),
+         static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key1, static_cast<std::uint32_t>(product0)}};
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+// One index a Philox block: four columns of a row, or what is left of it. `blocks` is their number in a row.
+struct Dropout {
+  const float* x;
+  std::int64_t columns, blocks, first_sample;
+  std::uint64_t key;
+  std::uint32_t threshold;
+  float scale;
+  float* y;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t row = i / blocks;
+    const std::int64_t block = i % blocks;
+    const auto sample = static_cast<std::uint64_t>(first_sample + row);
+    const PhiloxWords words = philox_words({{static_cast<std::uint32_t>(block), 0, static_cast<std::uint32_t>(sample),
+                                             static_cast<std::uint32_t>(sample >> 32)}},
+                                           static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32));
+    const std::int64_t first = block * 4;
+    for (std::int64_t j = 0; j < 4 && first + j < columns; ++j) {
+      const std::int64_t at = row * columns + first + j;
+      y[at] = words.word[j] < threshold ? 0.0F : x[at] * scale;
+    }
+  }
+};
+
+}  // namespace lockring::kernels::cuda

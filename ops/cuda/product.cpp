@@ -1,0 +1,136 @@
+#include "ops/cuda/product.h"
+
+#include "core/cuda/allocator.h"
+#include "core/cuda/stream.h"
+#include "core/error.h"
+#include "ops/cuda/handles.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+namespace lockring::kernels::cuda {
+namespace {
+
+using lockring::cuda::check_call;
+
+constexpr std::int64_t kWorkspace = std::int64_t{32} << 20;  // NVIDIA's advice for Hopper; less elsewhere
+
+// The largest power of two, up to 256, that divides an address.
+std::uint32_t alignment_of(const void* block) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block) | 256;
+  return static_cast<std::uint32_t>(address & -address);
+}
+
+cublasLtEpilogue_t epilogue_of(bool has_bias, Activation activation) {
+  if (activation == Activation::relu) return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+struct ProductPlan {
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatrixLayout_t a = nullptr;
+  cublasLtMatrixLayout_t b = nullptr;
+  cublasLtMatrixLayout_t d = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+
+  ProductPlan(const ProductShape& shape, cublasLtEpilogue_t epilogue);
+  ~ProductPlan();
+  ProductPlan(const ProductPlan&) = delete;
+  ProductPlan& operator=(const ProductPlan&) = delete;
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    LOCKRING_CHECK_CUDA(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
+  }
+  void choose(const std::array<std::uint32_t, 3>& alignments);
+};
+
+ProductPlan::ProductPlan(const ProductShape& s, cublasLtEpilogue_t epilogue) {
+  const auto layout = [](cublasLtMatrixLayout_t* to, bool transposed, std::int64_t rows, std::int64_t columns) {
+    if (transposed) std::swap(rows, columns);
+    LOCKRING_CHECK_CUDA(cublasLtMatrixLayoutCreate(to, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                                   static_cast<std::uint64_t>(columns), rows));
+  };
+  LOCKRING_CHECK_CUDA(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F));
+  layout(&a, s.transpose_a, s.m, s.k);
+  layout(&b, s.transpose_b, s.k, s.n);
+  layout(&d, false, s.m, s.n);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+}
+
+ProductPlan::~ProductPlan() {
+  cublasLtMatrixLayoutDestroy(a);
+  cublasLtMatrixLayoutDestroy(b);
+  cublasLtMatrixLayoutDestroy(d);
+  cublasLtMatmulDescDestroy(product);
+}
+
+void ProductPlan::choose(const std::array<std::uint32_t, 3>& alignments) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  LOCKRING_CHECK_CUDA(cublasLtMatmulPreferenceCreate(&preference));
+  const std::unique_ptr<void, void (*)(void*)> owner(
+      preference, [](void* made) { cublasLtMatmulPreferenceDestroy(static_cast<cublasLtMatmulPreference_t>(made)); });
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    LOCKRING_CHECK_CUDA(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  LOCKRING_CHECK_CUDA(cublasLtMatmulAlgoGetHeuristic(lockring::cuda::cublas_handle(), product, a, b, d, d, preference,
+                                                     1, &found, &count));
+  check(count > 0, ErrorCode::device, "cuBLASLt has no algorithm for this product");
+  algorithm = found.algo;
+}
+
+using Key = std::array<std::int64_t, 11>;
+
+// A plan is a thread's own, since the bias is a part of its description.
+ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const float* b, const float* bias,
+                     const float* d) {
+  thread_local std::map<Key, std::unique_ptr<ProductPlan>> plans;
+  const std::array<std::uint32_t, 3> alignments{alignment_of(a), alignment_of(b), alignment_of(d)};
+  const cublasLtEpilogue_t epilogue = epilogue_of(has_bias, s.activation);
+  const Key key{lockring::cuda::current_gpu(),
+                s.m,
+                s.n,
+                s.k,
+                s.transpose_a,
+                s.transpose_b,
+                epilogue,
+                alignments[0],
+                alignments[1],
+                alignments[2],
+                alignment_of(bias)};
+  std::unique_ptr<ProductPlan>& plan = plans[key];
+  if (plan != nullptr) {
+    if (has_bias) plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    return *plan;
+  }
+  auto made = std::make_unique<ProductPlan>(s, epilogue);
+  if (has_bias) made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  made->choose(alignments);
+  plan = std::move(made);
+  return *plan;
+}
+
+}  // namespace
+
+void product(const ProductShape& s, const float* a, const float* b, const float* bias, float* d) {
+  const ProductPlan& plan = plan_of(s, bias != nullptr, a, b, bias, d);
+  const lockring::cuda::Scratch workspace(kWorkspace);
+  const float one = 1;
+  const float keep = s.accumulate ? 1 : 0;
+  LOCKRING_CHECK_CUDA(cublasLtMatmul(lockring::cuda::cublas_handle(), plan.product, &one, a, plan.a, b, plan.b, &keep,
+                                     d, plan.d, d, plan.d, &plan.algorithm, workspace.data(),
+                                     static_cast<std::size_t>(kWorkspace), lockring::cuda::current_stream()));
+}
+
+}  // namespace lockring::kernels::cuda
