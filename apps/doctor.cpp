@@ -8,10 +8,13 @@
 #include "apps/program.h"
 #include "apps/terminal.h"
 #include "apps/text_table.h"
+#include "core/devices.h"
 #include "core/files.h"
 #include "core/peak.h"
 #include "core/text.h"
 #include "nn/optimizer.h"
+
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -47,6 +50,19 @@ Json components_json(const std::vector<Component>& components) {
   return json;
 }
 
+Json gpus_json(const GpuReport& report) {
+  Json list = Json::array();
+  for (const GpuInfo& gpu : report.gpus)
+    list.push_back({{"device", to_string(gpu.device)},
+                    {"name", gpu.name},
+                    {"capability", gpu.capability},
+                    {"multiprocessors", gpu.multiprocessors},
+                    {"memory_bytes", {{"total", gpu.memory_total}, {"free", gpu.memory_free}}},
+                    {"peers", gpu.peers}});
+  return {{"devices", list},        {"missing", report.missing}, {"driver", report.driver},
+          {"cuda", report.runtime}, {"cudnn", report.cudnn},     {"cublas", report.cublas}};
+}
+
 Json report_json(const Machine& machine, const Peaks& peaks) {
   return {
       {"version", version()},
@@ -64,6 +80,7 @@ Json report_json(const Machine& machine, const Peaks& peaks) {
       {"peak_gflops", {{"one_core", rounded(peaks.gflops_one_core)}, {"all_cores", rounded(peaks.gflops_all_cores)}}},
       {"memory_gb_per_second",
        {{"one_core", rounded(peaks.memory_gbs_one_core)}, {"all_cores", rounded(peaks.memory_gbs_all_cores)}}},
+      {"gpus", gpus_json(describe_gpus())},
       {"optional", components_json(optional_parts())},
       {"libraries", components_json(libraries())},
   };
@@ -91,6 +108,25 @@ void print_machine(const Machine& machine) {
             fmt::format("{}, {} available", known_bytes(machine.memory_total), known_bytes(machine.memory_available)));
   print_row("shared (/dev/shm)", fmt::format("{}, {} free", known_bytes(machine.shared_memory_total),
                                              known_bytes(machine.shared_memory_free)));
+}
+
+std::string known(const std::string& version) { return version.empty() ? "unknown" : version; }
+
+void print_gpus() {
+  const GpuReport report = describe_gpus();
+  print("\nGPUs\n");
+  if (!report.missing.empty()) print_row("none", report.missing + "; work is done on the CPU");
+  for (const GpuInfo& gpu : report.gpus) {
+    print_row(to_string(gpu.device), fmt::format("{}, capability {}, {} multiprocessors", printable(gpu.name),
+                                                 gpu.capability, gpu.multiprocessors));
+    print_row("", fmt::format("{}, {} free; {}", known_bytes(gpu.memory_total), known_bytes(gpu.memory_free),
+                              gpu.peers.empty()
+                                  ? "reaches no other GPU's memory directly"
+                                  : fmt::format("reaches the memory of {} directly", fmt::join(gpu.peers, ", "))));
+  }
+  if (!report.runtime.empty())
+    print_row("versions", fmt::format("driver's CUDA {}, CUDA {}, cuDNN {}, cuBLAS {}", known(report.driver),
+                                      report.runtime, known(report.cudnn), known(report.cublas)));
 }
 
 void print_peaks(const Peaks& peaks, int cores) {
@@ -125,6 +161,7 @@ void report_machine(bool json) {
   const Peaks peaks = measure_peaks(machine.usable_cores);
   if (json) return print("{}\n", report_json(machine, peaks).dump(2));
   print_machine(machine);
+  print_gpus();
   print_peaks(peaks, machine.usable_cores);
   print_build();
 }

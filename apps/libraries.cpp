@@ -1,5 +1,6 @@
 // Versions of what the program stands on: of shared libraries those that it runs with, else those it was built with.
 #include "apps/machine.h"
+#include "core/devices.h"
 #include "ops/cpu/generated_brgemm.h"
 
 #include <curl/curl.h>
@@ -39,7 +40,8 @@ std::vector<Component> libraries() {
 
 std::vector<Component> optional_parts() {
   constexpr char kAbsent[] = "not in this build";
-  return {{"MPI", kAbsent}, {"CUDA", kAbsent}};
+  const std::string cuda = describe_gpus().runtime;
+  return {{"MPI", kAbsent}, {"CUDA", cuda.empty() ? kAbsent : cuda}};
 }
 
 std::string compiler() {

@@ -1,4 +1,5 @@
 #include "apps/machine.h"
+#include "core/devices.h"
 #include "tests/apps/captured_run.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +22,15 @@ TEST(Doctor, JsonHoldsTheMachine) {
   EXPECT_GT(report["memory_gb_per_second"]["all_cores"], 0.1);
   EXPECT_TRUE(report["optional"].contains("MPI"));
   EXPECT_TRUE(report["libraries"].contains("zlib"));
+  EXPECT_EQ(report["gpus"]["devices"].size(), static_cast<std::size_t>(gpu_count()));
+  EXPECT_EQ(report["gpus"]["missing"].get<std::string>().empty(), gpu_count() > 0);
 }
 
 TEST(Doctor, TextFitsOneScreen) {
   const CapturedRun run = captured_run({"doctor"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_LE(std::count(run.out.begin(), run.out.end(), '\n'), 40);
-  for (const char* part : {"instruction set", "affinity mask", "GFLOP/s", "/dev/shm", "CUDA", "OpenSSL"}) {
+  for (const char* part : {"instruction set", "affinity mask", "GFLOP/s", "/dev/shm", "GPUs", "CUDA", "OpenSSL"}) {
     EXPECT_NE(run.out.find(part), std::string::npos) << part;
   }
 }
