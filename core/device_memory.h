@@ -21,7 +21,7 @@ void select(Device device);
 void* allocate(std::int64_t bytes, Device device);
 void release(void* block, std::int64_t bytes, Device device) noexcept;
 
-// Waits for the copy where a side is the CPU, else for nothing.
+// Waits for the copy unless both sides are the same device.
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
 void clear(void* block, std::int64_t bytes, Device device);
 void fill(float* block, std::int64_t count, float value, Device device);

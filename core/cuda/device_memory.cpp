@@ -40,10 +40,10 @@ void copy_async(void* to, Device to_device, const void* from, Device from_device
 }
 
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
-  // What another GPU computes is in that one's stream.
-  if (!on_cpu(from_device) && !on_cpu(to_device) && to_device != from_device) synchronize(from_device);
+  // What another GPU computes is in that one's stream, and so is what will use the memory next.
+  if (!on_cpu(to_device) && to_device != from_device) synchronize(from_device);
   copy_async(to, to_device, from, from_device, bytes);
-  if (on_cpu(to_device) || on_cpu(from_device)) LOCKRING_CHECK_CUDA(cudaStreamSynchronize(cuda::current_stream()));
+  if (to_device != from_device) LOCKRING_CHECK_CUDA(cudaStreamSynchronize(cuda::current_stream()));
 }
 
 void clear(void* block, std::int64_t bytes, Device device) {

@@ -18,6 +18,8 @@ void block_product(BrgemmShape block, std::int64_t inner, const float* left, con
   const std::int64_t left_step = block.left_transposed ? block.left_stride : 1;
   std::array<const float*, kMaxPairs> lefts;
   std::array<const float*, kMaxPairs> rights;
+  if (inner == 0 && !block.accumulate)  // a sum of nothing
+    for (std::int64_t row = 0; row < block.rows; ++row) std::fill_n(out + row * block.out_stride, block.cols, 0.0F);
   std::int64_t done = 0;
   while (done < inner) {
     block.inner = std::min(kInnerBlock, inner - done);

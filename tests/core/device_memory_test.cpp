@@ -99,6 +99,18 @@ TEST(Devices, SayWhatIsThereOrWhyNothingIs) {
   }
 }
 
+TEST(Devices, HandTensorsToEachOther) {
+  if (gpu_count() < 2) GTEST_SKIP() << "fewer than two GPUs";
+  const Device second{DeviceKind::cuda, 1};
+  Tensor x = random_tensor({1000}).to({DeviceKind::cuda, 0});
+  const Tensor there = x.to(second);
+  EXPECT_EQ(there.device(), second);
+  x = Tensor();
+  const Tensor overwrites = Tensor::full({1000}, 7, {DeviceKind::cuda, 0});  // in the memory that x had
+  device_memory::synchronize(overwrites.device());
+  expect_same_bits(there, random_tensor({1000}));
+}
+
 TEST(Devices, OneThatIsNotThereIsAnError) {
   const Device nowhere{DeviceKind::cuda, 63};
   expect_error(ErrorCode::device, "cuda:63 is not there", [&] { Tensor::zeros({3}, DType::f32, nowhere); });
