@@ -93,7 +93,12 @@ void add_parameter_gradients(const float* sums, std::int64_t channels, Device de
 
 // Turns the moments of this part into those of the whole batch, and returns how many values they are of: first the
 // means, then the squares about the common one, merged as Chan, Golub and LeVeque do.
-double merge_moments(const BatchNormShape& part, GroupSum& group, float* mean, float* variance) {
+double merge_moments(const BatchNormShape& part, GroupSum& group, Tensor& part_mean, Tensor& part_variance) {
+  // The members meet on the CPU.
+  Tensor host_mean = part_mean.to(Device{});
+  Tensor host_variance = part_variance.to(Device{});
+  float* mean = host_mean.data();
+  float* variance = host_variance.data();
   const auto own = static_cast<double>(part.images * part.pixels);
   std::vector<double> terms(static_cast<std::size_t>(part.channels) + 1);
   for (std::int64_t c = 0; c < part.channels; ++c) terms[c] = own * mean[c];
@@ -110,14 +115,21 @@ double merge_moments(const BatchNormShape& part, GroupSum& group, float* mean, f
     mean[c] = static_cast<float>(terms[c] / values);
     variance[c] = static_cast<float>(squares[c] / values);
   }
+  if (part_mean.device() != Device{}) {
+    part_mean.copy_from(host_mean);
+    part_variance.copy_from(host_variance);
+  }
   return values;
 }
 
 // dgamma and dbeta of the whole batch, scaled so that this part's number of values divides them.
-void merge_sums(double share, GroupSum& group, std::span<float> sums) {
+void merge_sums(double share, GroupSum& group, Tensor& part) {
+  Tensor host = part.to(Device{});
+  const std::span<float> sums = host.values();
   std::vector<double> terms(sums.begin(), sums.end());
   group.sum(terms);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(share * terms[i]);
+  if (part.device() != Device{}) part.copy_from(host);
 }
 
 }  // namespace
@@ -182,7 +194,7 @@ Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& b
   Tensor variance = Tensor::empty({shape.channels}, DType::f32, device);
   const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean, variance, options};
   kMoments.on(device)(shape, x.data(), mean.data(), variance.data());
-  const double values = merge_moments(shape, group, mean.data(), variance.data());
+  const double values = merge_moments(shape, group, mean, variance);
   kApply.on(device)(shape, x.data(), saved.terms(), y.data());
   add_moments(shape, values, mean.data(), variance.data(), true, sums, device);
 
@@ -195,7 +207,7 @@ Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& b
       kSums.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta);
       add_parameter_gradients(dgamma, shape.channels, dy.device(), to);
       if (!to[0].wanted()) return;
-      merge_sums(share, *group, part.values());
+      merge_sums(share, *group, part);
       Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
       kInputGradient.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta, dx.data());
       to[0].add(std::move(dx));
