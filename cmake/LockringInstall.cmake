@@ -11,7 +11,8 @@ foreach(folder ${folders})
   if(TARGET lockring_${folder})
     list(APPEND libraries lockring_${folder})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lockring
-      FILES_MATCHING PATTERN "*.h" PATTERN "ops/cpu" EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" PATTERN "ops/cpu" EXCLUDE
+      PATTERN "core/cuda" EXCLUDE PATTERN "ops/cuda" EXCLUDE)
   endif()
 endforeach()
 add_library(lockring_all INTERFACE)

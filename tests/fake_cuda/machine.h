@@ -22,6 +22,13 @@ cudaError_t misuse(cudaError_t error, const std::string& what);
 // What was last done wrong, and forgets it.
 std::string last_misuse();
 
+// How often the CPU has waited for a device, and how often a device was asked for memory.
+struct Counters {
+  std::int64_t waits = 0;
+  std::int64_t allocations = 0;
+};
+Counters& counters();
+
 // The device that is current on the calling thread.
 int current_device();
 

@@ -163,6 +163,7 @@ using namespace fake_cuda;
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   const std::lock_guard lock(machine_lock());
   *block = nullptr;
+  ++counters().allocations;
   if (bytes == 0) return cudaSuccess;
   if (bytes > kDeviceBytes) return cudaErrorMemoryAllocation;
   *block = memory(current_device()).allocate(bytes);

@@ -34,6 +34,10 @@ cudaError_t misuse(cudaError_t error, const std::string& what) {
 }
 
 std::string last_misuse() { return std::exchange(misused, ""); }
+Counters& counters() {
+  static Counters value;
+  return value;
+}
 int current_device() { return current; }
 
 }  // namespace fake_cuda

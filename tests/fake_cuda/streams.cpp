@@ -118,6 +118,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 
 cudaError_t run_all() {
   const std::lock_guard lock(machine_lock());
+  ++counters().waits;
   // The youngest first: what happens to follow the order of making is not relied on.
   cudaError_t error = cudaSuccess;
   for (std::size_t i = streams().size(); i > 0; --i)
@@ -165,6 +166,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(machine_lock());
+  ++counters().waits;
   if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
   return run_stream(stream);
 }
@@ -199,6 +201,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard lock(machine_lock());
+  ++counters().waits;
   if (event->marker != nullptr) run_until_passed(event->marker);
   return verdict();
 }
