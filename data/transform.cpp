@@ -26,9 +26,10 @@ float* float_scratch(std::int64_t count) {
 }
 
 // The compiler vectorises this; a product and a sum, not fused, so that every machine gives the same bits.
-void scale_bytes(const std::uint8_t* __restrict bytes, std::int64_t count, float scale, float shift,
-                 float* __restrict values) {
-  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(bytes[i]) * scale + shift;
+template <class Pixel>
+void scale_pixels(const Pixel* __restrict pixels, std::int64_t count, float scale, float shift,
+                  float* __restrict values) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(pixels[i]) * scale + shift;
 }
 
 // Samples lie far apart: the next one comes on its way while this one is computed.
@@ -128,6 +129,8 @@ void Transform::convert(const Tensor& images, const View& view, float* values) c
 // What convert_bytes does to each pixel, from where place_rows takes it.
 void Transform::convert_floats(const float* pixels, const Shape& image, const Placement& placement,
                                float* values) const {
+  if (placement == Placement{} && scale_.size() == 1)
+    return scale_pixels(pixels, image.elements(), scale_[0], shift_[0], values);
   const std::int64_t height = image[0], width = image[1], channels = image[2];
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x) {
@@ -146,7 +149,7 @@ void Transform::convert_floats(const float* pixels, const Shape& image, const Pl
 // Channels in turn, many pixels at a time: loops over three channels would be too short to be fast.
 void Transform::convert_bytes(const std::uint8_t* pixels, std::int64_t count, std::int64_t channels,
                               float* values) const {
-  if (scale_.size() == 1) return scale_bytes(pixels, count * channels, scale_[0], shift_[0], values);
+  if (scale_.size() == 1) return scale_pixels(pixels, count * channels, scale_[0], shift_[0], values);
   constexpr std::int64_t kMost = 48;
   assert(channels <= kMost);
   const std::int64_t period = kMost / channels * channels;

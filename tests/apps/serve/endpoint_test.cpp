@@ -87,17 +87,20 @@ TEST_F(EndpointTest, TheThreadThatAsksComputesItselfWhenNobodyElseIsThere) {
 class Blocked {
  public:
   explicit Blocked(Endpoint& endpoint, const Tensor& images) {
-    endpoint.submit({.images = images}, [this](const Answer&) {
-      entered_.set_value();
-      released_.get_future().wait();
+    endpoint.submit({.images = images}, [state = state_](const Answer&) {
+      state->entered.set_value();
+      state->released.get_future().wait();
     });
-    entered_.get_future().wait();
+    state_->entered.get_future().wait();
   }
-  ~Blocked() { released_.set_value(); }
+  ~Blocked() { state_->released.set_value(); }
 
  private:
-  std::promise<void> entered_;
-  std::promise<void> released_;
+  struct State {
+    std::promise<void> entered;
+    std::promise<void> released;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();  // the callback may end after this object
 };
 
 TEST_F(EndpointTest, WhatWaitsIsAnsweredAtItsDeadlineAndNotComputed) {
