@@ -27,7 +27,8 @@ struct Pending {
   bool started = false;
   bool answered = false;
   Timing timing;
-  std::string failure;  // of a part; empty: none
+  std::string failure;                   // of a part; empty: none
+  std::chrono::nanoseconds expected{0};  // how long it was thought to wait
 };
 
 // Rows [begin, end) of a request: small enough for one batch.

@@ -114,13 +114,24 @@ void Endpoint::submit(Request request, Done done) {
 nanoseconds Endpoint::expected_wait() const {
   const double rows = static_cast<double>(queue_.rows()) + 0.5 * static_cast<double>(running_rows_);
   const bool free = running_ < replicas_ && queue_.empty();
-  return nanoseconds(free ? 0 : static_cast<std::int64_t>(rows * row_ns_.load() / replicas_));
+  return nanoseconds(free ? 0 : static_cast<std::int64_t>(wait_factor_ * rows * row_ns_.load() / replicas_));
+}
+
+// Replicas do not always have a core of their own.
+void Endpoint::note_wait(const Pending& pending, Clock::time_point now) {
+  constexpr double kNewest = 0.05;
+  constexpr nanoseconds kLeast = std::chrono::milliseconds(1);  // shorter waits tell nothing
+  if (pending.expected < kLeast) return;
+  const double seen = std::chrono::duration<double>(now - pending.arrived) / pending.expected * wait_factor_;
+  wait_factor_ = std::clamp((1 - kNewest) * wait_factor_ + kNewest * seen, 0.5, 10.0);
 }
 
 Outcome Endpoint::refusal(const Request& request, Clock::time_point now, nanoseconds& wait) const {
   if (request.cancellation != nullptr && request.cancellation->cancelled()) return Outcome::cancelled;
   wait = expected_wait();
-  if (!queue_.empty() && (queue_.parts() >= options_.max_queue || wait > options_.max_queue_time)) return Outcome::full;
+  // Some would wait longer than they were expected to, and be refused late.
+  const auto longest = options_.max_queue_time * 4 / 5;
+  if (!queue_.empty() && (queue_.parts() >= options_.max_queue || wait > longest)) return Outcome::full;
   if (request.deadline == Clock::time_point::max()) return Outcome::ok;
   const auto computing = nanoseconds(static_cast<std::int64_t>(row_ns_.load()));
   return now + wait + computing > request.deadline ? Outcome::late : Outcome::ok;
@@ -179,6 +190,7 @@ void Endpoint::enqueue(Request request, Done done, Clock::time_point arrived, Lo
   pending->done = std::move(done);
   pending->arrived = arrived;
   pending->leave_by = arrived + options_.max_queue_time;
+  pending->expected = expected_wait();
   open_.push_back(pending);
   limit_batches();
   queue_.push(pending, replicas_, choose_lane(pending->request));

@@ -66,6 +66,7 @@ class Endpoint : public Servable, public std::enable_shared_from_this<Endpoint> 
   int choose_lane(const Request& request);
   void limit_batches();
   std::chrono::nanoseconds expected_wait() const;
+  void note_wait(const Pending& pending, Clock::time_point now);
 
   void work(int replica);
   void run(const Batch& batch);
@@ -100,6 +101,8 @@ class Endpoint : public Servable, public std::enable_shared_from_this<Endpoint> 
   bool stopping_ = false;
   Clock::time_point next_check_ = Clock::time_point::max();
   std::atomic<double> row_ns_ = 0;  // time to compute one image, smoothed
+
+  double wait_factor_ = 1;  // how much longer requests wait than the time of those ahead says; smoothed
 
   std::vector<std::thread> threads_;
 };

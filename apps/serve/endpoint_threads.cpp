@@ -35,6 +35,9 @@ void Endpoint::work(int replica) {
     limit_batches();
     const Batch batch = queue_.take(replica);
     if (batch.parts.empty()) continue;
+    const auto now = Clock::now();
+    for (const Part& part : batch.parts)
+      if (part.begin == 0) note_wait(*part.pending, now);
     ++running_;
     running_rows_ += batch.rows;
     computing_[static_cast<std::size_t>(replica)] = std::ssize(batch.parts);
@@ -140,6 +143,7 @@ void Endpoint::answer_late(Lock& lock) {
       leaving.emplace_back(pending, Outcome::late);
     } else if (!pending->started && now >= pending->leave_by) {
       leaving.emplace_back(pending, Outcome::full);
+      note_wait(*pending, now);
     } else {
       next_check_ = std::min({next_check_, deadline, pending->started ? deadline : pending->leave_by});
     }
