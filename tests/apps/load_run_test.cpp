@@ -35,7 +35,7 @@ class LoadRun : public testing::Test {
     return run_load(options_, [] { return false; });
   }
 
-  virtual void handle(http::Request&& request, http::Responder responder) {
+  void handle(http::Request&& request, http::Responder responder) {
     const int number = ++requests_;
     if (request.path == "/never") {
       const std::lock_guard lock(mutex_);
