@@ -30,12 +30,15 @@ Action select(CLI::App& app);
 Action serve_models(CLI::App& app);
 Action simulate(CLI::App& app);
 Action train(CLI::App& app);
+Action workflow_export(CLI::App& app);
 Action workflow_gc(CLI::App& app);
 Action workflow_logs(CLI::App& app);
 Action workflow_ls(CLI::App& app);
 Action workflow_plan(CLI::App& app);
+Action workflow_publish(CLI::App& app);
 Action workflow_retry(CLI::App& app);
 Action workflow_run(CLI::App& app);
+Action workflow_schedule(CLI::App& app);
 Action workflow_show(CLI::App& app);
 
 std::span<const Command> commands() {
@@ -65,6 +68,9 @@ std::span<const Command> commands() {
       {"workflow show", "one run of a workflow: its steps and what they made", workflow_show},
       {"workflow logs", "what a step wrote", workflow_logs},
       {"workflow retry", "run again what failed in a run, or from a step on", workflow_retry},
+      {"workflow schedule", "run a workflow at times, or when its data changes", workflow_schedule},
+      {"workflow publish", "give a running server the models of a selection", workflow_publish},
+      {"workflow export", "a workflow for a cluster: Argo and the MPI operator", workflow_export},
       {"workflow gc", "remove old runs and what nothing needs any more", workflow_gc},
       {"bench train", "images a second in training", bench_train},
       {"bench infer", "latency and images a second in inference", bench_infer},

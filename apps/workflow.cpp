@@ -4,7 +4,10 @@
 #include "apps/terminal.h"
 #include "apps/train/stop_signal.h"
 #include "apps/workflow/collect_garbage.h"
+#include "apps/workflow/duration.h"
+#include "apps/workflow/file_options.h"
 #include "apps/workflow/plan.h"
+#include "apps/workflow/schedule.h"
 #include "apps/workflow/story_text.h"
 #include "apps/workflow/view.h"
 #include "core/cpu.h"
@@ -14,7 +17,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 
 namespace lockring::app {
@@ -23,11 +28,10 @@ using namespace workflow;
 namespace {
 
 struct Options {
-  std::string file;
+  FileOptions workflow;
   std::string id;
   std::string step;
   int attempt = 0;
-  std::vector<std::string> set;
   std::string state_dir = ".lockring";
   int slots = 0;
   bool keep_going = false;
@@ -37,6 +41,10 @@ struct Options {
   std::vector<std::string> refresh;
   std::string from;
   std::string older_than;
+  std::string cron;
+  std::vector<std::string> watch;
+  std::string every = "10s";
+  int limit = 0;
   bool quiet = false;
   bool json = false;
 
@@ -44,16 +52,6 @@ struct Options {
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-Parameters parse_set(const std::vector<std::string>& settings) {
-  Parameters parameters;
-  for (const std::string& setting : settings) {
-    const std::size_t equals = setting.find('=');
-    check(equals != std::string::npos && equals > 0, "--set: expected NAME=VALUE, found '{}'", printable(setting));
-    parameters.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-  }
-  return parameters;
-}
 
 void check_step(const Workflow& workflow, const std::string& name, const std::string& option) {
   std::vector<std::string> names;
@@ -98,7 +96,7 @@ int run_in(const Workflow& workflow, const RunFolder& folder, EngineOptions engi
 }
 
 int run(const Options& options) {
-  const Workflow workflow = read_workflow(options.file, parse_set(options.set));
+  const Workflow workflow = options.workflow.read();
   check_inputs(workflow);
   const EngineOptions engine = engine_options(options, workflow);
   std::unique_ptr<RunFolder> folder;
@@ -124,7 +122,7 @@ int retry(const Options& options) {
 }
 
 int plan(const Options& options) {
-  const Workflow workflow = read_workflow(options.file, parse_set(options.set));
+  const Workflow workflow = options.workflow.read();
   check_inputs(workflow);
   std::optional<RunStory> unfinished;
   if (const auto folder = RunFolder::find_unfinished(options.state(), workflow); folder && !options.fresh) {
@@ -186,20 +184,54 @@ int gc(const Options& options) {
   return 0;
 }
 
+// Between runs, so that Ctrl-C ends the schedule; during a run, the run is asked to stop.
+bool nap(double seconds) {
+  constexpr double kLook = 0.1;
+  const StopSignal stop;
+  const double end = now() + seconds;
+  while (now() < end) {
+    if (StopSignal::received() != 0) return false;
+    wait_for({}, std::chrono::milliseconds(static_cast<int>(1000 * std::clamp(end - now(), 0.001, kLook))));
+  }
+  return true;
+}
+
+int schedule(const Options& options) {
+  check(options.cron.empty() != options.watch.empty(), "give one of --cron and --watch");
+  const std::optional<double> every = parse_duration(options.every);
+  check(every.has_value(), "--every: expected a time such as 500ms, 10s or 5m, found '{}'", printable(options.every));
+  options.workflow.read();  // mistakes are told now, not at night
+  ScheduleOptions schedule;
+  if (!options.cron.empty()) schedule.cron = Cron::parse(options.cron);
+  schedule.watched.assign(options.watch.begin(), options.watch.end());
+  schedule.look_every = *every;
+  schedule.limit = options.limit;
+  schedule.now = [] { return static_cast<std::time_t>(now()); };
+  schedule.sleep = nap;
+  schedule.say = [&](const std::string& text) {
+    if (!options.quiet) fmt::print(stderr, "{}\n", text);
+  };
+  int code = 0;
+  // One run that fails is no reason to give up the next.
+  keep_schedule(schedule, [&] {
+    try {
+      code = run(options);
+    } catch (const Error& error) {
+      code = exit_code(error.code());
+      fmt::print(stderr, "lockring: {}\n", printable(error.what()));
+    }
+    std::fflush(stdout);
+    return code <= 128;
+  });
+  return code;
+}
+
 std::shared_ptr<Options> make_options(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--state-dir", options->state_dir, "where runs, the cache and outputs of workflows are kept")
       ->type_name("DIR");
   app.add_flag("--json", options->json, "print JSON")->configurable(false);
   return options;
-}
-
-void add_file(CLI::App& app, Options& options) {
-  app.add_option("FILE", options.file, "the workflow")->required();
-  app.add_option("--set", options.set, "another value for a parameter; may be given again")
-      ->allow_extra_args(false)
-      ->configurable(false)
-      ->type_name("NAME=VALUE");
 }
 
 void add_id(CLI::App& app, Options& options) {
@@ -222,16 +254,33 @@ void add_execution(CLI::App& app, Options& options) {
 
 Action workflow_run(CLI::App& app) {
   auto options = make_options(app);
-  add_file(app, *options);
+  add_file_options(app, options->workflow);
   add_execution(app, *options);
   app.add_flag("--new", options->fresh, "do not go on with a run that was stopped or killed")->configurable(false);
   app.footer("Example:\n  lockring workflow run workflows/fashion_mnist.yaml --set epochs=5");
   return [options] { return run(*options); };
 }
 
+Action workflow_schedule(CLI::App& app) {
+  auto options = make_options(app);
+  add_file_options(app, options->workflow);
+  add_execution(app, *options);
+  app.add_option("--cron", options->cron, "when to run: MINUTE HOUR DAY MONTH WEEKDAY, or @daily")->configurable(false);
+  app.add_option("--watch", options->watch, "run now, and whenever this file or folder changes; may be given again")
+      ->allow_extra_args(false)
+      ->configurable(false)
+      ->type_name("PATH");
+  app.add_option("--every", options->every, "how often to look at what is watched");
+  app.add_option("--limit", options->limit, "end after so many runs; 0 for never")->configurable(false);
+  app.footer(
+      "Examples:\n  lockring workflow schedule workflows/fashion_mnist.yaml --cron '0 3 1 * *'\n"
+      "  lockring workflow schedule workflows/fashion_mnist.yaml --watch ~/incoming");
+  return [options] { return schedule(*options); };
+}
+
 Action workflow_plan(CLI::App& app) {
   auto options = make_options(app);
-  add_file(app, *options);
+  add_file_options(app, options->workflow);
   app.add_flag("--no-cache", options->no_cache, "as for lockring workflow run");
   app.add_flag("--new", options->fresh, "as for lockring workflow run")->configurable(false);
   app.footer("Example:\n  lockring workflow plan workflows/fashion_mnist.yaml");

@@ -28,11 +28,19 @@ void move(const fs::path& from, const fs::path& to) {
   check(!error, ErrorCode::data, "cannot move {} to {}: {}", from.string(), to.string(), error.message());
 }
 
+void discard(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
 // A folder cannot be renamed over one that has something in it: the old one first goes aside.
 void replace(const fs::path& from, const fs::path& to) {
   std::error_code ignored;
-  if (fs::is_directory(fs::symlink_status(to, ignored))) move(to, from.parent_path() / "replaced");
+  fs::path aside = from;
+  aside += ".replaced";
+  if (fs::is_directory(fs::symlink_status(to, ignored))) move(to, aside);
   move(from, to);
+  discard(aside);
 }
 
 std::string read_value(const fs::path& path) {
@@ -42,11 +50,6 @@ std::string read_value(const fs::path& path) {
   while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   check(value.find('\0') == std::string::npos, ErrorCode::data, "the value in {} has a zero byte", path.string());
   return value;
-}
-
-void discard(const fs::path& path) {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
 }
 
 // Entries of a folder whose names begin so.
@@ -60,8 +63,12 @@ std::vector<fs::path> beginning_with(const fs::path& folder, const std::string& 
 
 }  // namespace
 
-Attempt::Attempt(const StepSpec& step, const StateFolder& state, const std::string& run, int number)
-    : step_(step), state_(state), name_(fmt::format("{}.{}.{}", run, step.name, number)) {
+Attempt::Attempt(const StepSpec& step, const StateFolder& state, const std::string& run, int number,
+                 const std::string& key)
+    : step_(step),
+      state_(state),
+      name_(fmt::format("{}.{}.{}", run, step.name, number)),
+      stored_as_(key.empty() ? name_ : key) {
   for (const OutputSpec& output : step.outputs) {
     fs::path folder;
     if (is_stored(output)) {
@@ -87,7 +94,7 @@ bool Attempt::has_outputs() const {
 }
 
 fs::path Attempt::place_of(const OutputSpec& output) const {
-  return is_stored(output) ? state_.outputs() / name_ / output.file_name : fs::path(output.path);
+  return is_stored(output) ? state_.outputs() / stored_as_ / output.file_name : fs::path(output.path);
 }
 
 OutputRecord Attempt::record_of(const OutputSpec& output) const {
@@ -124,9 +131,10 @@ std::vector<OutputRecord> Attempt::collect() {
     else
       stored |= is_stored(output);
   }
-  if (stored) {
-    discard(state_.outputs() / name_);
-    move(folder_, state_.outputs() / name_);
+  const fs::path place = state_.outputs() / stored_as_;
+  // Who reads what is the same already is not disturbed.
+  if (stored && !find_change(step_, records).empty()) {
+    replace(folder_, place);
     folder_.clear();
   }
   for (const OutputSpec& output : step_.outputs)

@@ -14,9 +14,10 @@ namespace lockring::app::workflow {
 
 class Attempt {
  public:
-  // Makes the folders, if the step has outputs. `run` is the run's name. Throws Error{data}. Keeps a reference to the
-  // step.
-  Attempt(const StepSpec& step, const StateFolder& state, const std::string& run, int number);
+  // Makes the folders, if the step has outputs. `run` is the run's name; `key` that of a memoized step, which nobody
+  // else is making. Throws Error{data}. Keeps a reference to the step.
+  Attempt(const StepSpec& step, const StateFolder& state, const std::string& run, int number,
+          const std::string& key = "");
   ~Attempt();  // removes what is still in them
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -42,7 +43,9 @@ class Attempt {
 
   const StepSpec& step_;
   StateFolder state_;
-  std::string name_;                           // RUN.STEP.NUMBER
+  std::string name_;  // RUN.STEP.NUMBER
+  // Of the folder that its outputs come to: by the key, so that what is made again is where it was before.
+  std::string stored_as_;
   std::filesystem::path folder_;               // for those without a place of their own
   std::vector<std::filesystem::path> beside_;  // folders beside the places of the others
   std::map<std::string, std::string> outputs_;

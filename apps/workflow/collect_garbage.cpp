@@ -37,6 +37,8 @@ class Collector {
 
   Garbage collect() {
     for (const std::string& id : list_runs(state_)) look_at_run(id);
+    for (const fs::path& folder : children(state_.runs()))
+      if (!fs::exists(folder / "run.json") && RunLock().take(folder)) remove(folder);  // killed as it was made
     look_at_cache();
     look_at_outputs(state_.outputs());
     look_at_outputs(state_.temporary());
@@ -65,12 +67,10 @@ class Collector {
 
   void look_at_run(const std::string& id) {
     RunLock lock;
-    if (!lock.take(state_.runs() / id)) {
-      at_work_.insert(id);
-      return;
-    }
+    const bool is_at_work = !lock.take(state_.runs() / id);
+    if (is_at_work) at_work_.insert(id);
     const RunStory run = read_journal_of(id);
-    if (run.began < oldest_) {
+    if (!is_at_work && run.began < oldest_) {
       remove(state_.runs() / id);
       ++garbage_.runs;
       return;
@@ -95,12 +95,14 @@ class Collector {
     }
   }
 
-  // RUN.STEP.NUMBER
+  // RUN.STEP.NUMBER, or the key of what somebody may be making.
   void look_at_outputs(const fs::path& folder) {
     for (const fs::path& path : children(folder)) {
       const std::string name = path.filename().string();
       if (at_work_.contains(name.substr(0, name.find('.'))) || kept_.contains(path.lexically_normal().string()))
         continue;
+      const fs::path lock = state_.locks() / name;
+      if (fs::exists(lock) && !data::FileLock::take_if_free(lock)) continue;
       remove(path);
       ++garbage_.outputs;
     }

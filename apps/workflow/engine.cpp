@@ -87,7 +87,7 @@ bool Engine::is_done() const {
 // What can be started is, then time passes until something ends.
 void Engine::turn() {
   consider_woken();
-  for (auto at = queue_.begin(); at != queue_.end();) {
+  for (auto at = queue_.begin(); at != queue_.end() && (!failed_ || options_.keep_going);) {
     const int step = *at;
     const int wanted = std::min(spec(step).resources.slots, options_.slots);
     const bool fits = wanted <= free_slots_;
@@ -204,15 +204,17 @@ void Engine::run_exit_handler(StepState state) {
                        .run_status = std::string(name_of(state)),
                        .program = options_.program};
     const Resolver resolver = make_resolver(workflow_, handler, find_, facts);
+    const LogFiles::Log log = logs_.open(folder_.log(handler.name, 1));
     Process process({.command = command_of(handler, resolver, options_.program),
                      .environment = environment_with(
                          {{kMarkVariable, folder_.facts().mark}, {"LOCKRING_WORKFLOW_STATUS", facts.run_status}}),
-                     .log = folder_.log(handler.name, 1)});
+                     .log = log.file});
     const Clock::time_point end =
         Clock::now() + (handler.timeout > 0 ? std::chrono::milliseconds(static_cast<long>(handler.timeout * 1000))
                                             : std::chrono::hours(1));
     std::optional<Ending> ending;
     while (!(ending = process.poll()) && Clock::now() < end) wait_for({process.descriptor()}, kTick);
+    logs_.close(log);
     entry.state = ending && ending->good() ? StepState::succeeded : StepState::failed;
     entry.message = !ending ? "it took too long" : ending->good() ? "" : ending->text();
     if (ending) entry.code = ending->code;

@@ -5,6 +5,7 @@
 #include "apps/workflow/attempt.h"
 #include "apps/workflow/board.h"
 #include "apps/workflow/cache.h"
+#include "apps/workflow/log_files.h"
 #include "apps/workflow/process.h"
 #include "apps/workflow/run_folder.h"
 #include "apps/workflow/scope.h"
@@ -74,6 +75,7 @@ class Engine {
     std::unique_ptr<Attempt> attempt;
     std::unique_ptr<Process> process;
     std::unique_ptr<Process> update;  // of a server
+    LogFiles::Log log;
     AttemptFacts facts;
     double started = 0;
     int slots = 0;
@@ -128,6 +130,7 @@ class Engine {
   FindOutput find_;
   RunStory story_;  // of the run until it was killed
   Journal journal_;
+  LogFiles logs_;
   std::vector<Task> tasks_;
   std::set<int> woken_;      // something that they wait for has changed
   std::set<int> queue_;      // they wait for cores

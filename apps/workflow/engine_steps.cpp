@@ -111,6 +111,7 @@ void Engine::start(int step) {
     }
     launch(step);
   } catch (const Error& error) {
+    logs_.close(std::exchange(one.log, {}));
     fail_attempt(step, StepState::errored, error.what(), 0);
   }
 }
@@ -129,7 +130,8 @@ void Engine::launch(int step) {
                 .message = one.reason,
                 .key = one.key.digest,
                 .outputs = {}});
-  one.attempt = std::make_unique<Attempt>(wanted, state_, folder_.facts().id, one.attempts);
+  one.attempt = std::make_unique<Attempt>(wanted, state_, folder_.facts().id, one.attempts,
+                                          wanted.memoize.on ? one.key.digest : "");
   one.facts.outputs = one.attempt->outputs();
   one.facts.attempt = one.attempts;
   if (wanted.server) one.facts.port = free_port();
@@ -137,10 +139,11 @@ void Engine::launch(int step) {
   std::vector<std::pair<std::string, std::string>> variables = {{kMarkVariable, folder_.facts().mark}};
   for (const auto& [name, value] : wanted.env) variables.emplace_back(name, value.fill(resolver));
   // What a command of this program does is in its options, not in what else is set where the workflow runs.
+  one.log = logs_.open(folder_.log(wanted.name, one.attempts));
   one.process = std::make_unique<Process>(
       Launch{.command = command_of(wanted, resolver, options_.program),
              .environment = environment_with(variables, wanted.uses.empty() ? "" : "LOCKRING_"),
-             .log = folder_.log(wanted.name, one.attempts)});
+             .log = one.log.file});
   one.slots = std::min(wanted.resources.slots, options_.slots);
   free_slots_ -= one.slots;
   working_.insert(step);
@@ -157,6 +160,7 @@ void Engine::reap(int step) {
   if (const std::optional<Ending> ending = one.process->poll()) {
     one.process.reset();
     one.update.reset();
+    logs_.close(std::exchange(one.log, {}));
     working_.erase(step);
     free_slots_ += std::exchange(one.slots, 0);
     finish_attempt(step, *ending);
@@ -285,10 +289,15 @@ void Engine::look_at_server(int step) {
   try {
     const std::string ready = spec(step).server->ready.fill(make_resolver(workflow_, spec(step), find_, one.facts));
     if (!one.attempt->has_outputs() || !answers(ready)) return;
-    board_.add_outputs(step, one.attempt->collect_in_place());
+    std::vector<OutputRecord> outputs = one.attempt->collect_in_place();
+    std::string message = ready;
+    for (const OutputRecord& output : outputs)
+      if (output.kind == OutputKind::value)
+        message += fmt::format("{}{} {}", message.empty() ? "" : ", ", output.name, output.value);
+    board_.add_outputs(step, std::move(outputs));
     one.deadline.reset();
-    board_.set_state(step, StepState::ready, ready);
-    note_end(step, StepState::ready, false, ready, 0);
+    board_.set_state(step, StepState::ready, message);
+    note_end(step, StepState::ready, false, message, 0);
     observer_.changed(step, board_.status(step), one.attempts);
     release(step);
     wake_after(step);
@@ -308,7 +317,7 @@ void Engine::start_update(int step) {
     one.update =
         std::make_unique<Process>(Launch{.command = fill_words(spec(step).server->update, resolver),
                                          .environment = environment_with({{kMarkVariable, folder_.facts().mark}}),
-                                         .log = folder_.log(spec(step).name, one.attempts)});
+                                         .log = one.log.file});
     one.busy = true;
     board_.set_state(step, StepState::running, "takes in what has come");
     observer_.changed(step, board_.status(step), one.attempts);

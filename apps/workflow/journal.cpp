@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kStates[] = {"waiting", "running", "ready",  "succeeded", "cached",
                                         "skipped", "omitted", "failed", "errored",   "stopped"};
 constexpr std::string_view kKinds[] = {"begin", "start", "end", "finish"};
-constexpr std::chrono::milliseconds kSyncInterval{200};
+constexpr std::chrono::milliseconds kSyncInterval{1000};
 
 template <class Enum, std::size_t N>
 Enum from_name(const std::string_view (&names)[N], const std::string& name) {
@@ -104,9 +104,8 @@ Journal::~Journal() {
 
 // One write: another process that reads sees a whole line or a torn one at the end, which it leaves out.
 void Journal::add(const JournalEntry& entry) {
-  std::string_view rest;
   const std::string line = line_of(entry);
-  rest = line;
+  std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t count = write(file_, rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;

@@ -46,7 +46,8 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Written at once; to survive the machine's death as well, not only this process's, it is synced within a moment.
+  // Written at once; to survive the machine's death as well, not only this process's, it is synced within about a
+  // second.
   void add(const JournalEntry& entry);
   // Syncs what was added, if the last time is long enough ago.
   void sync_if_due();

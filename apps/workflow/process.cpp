@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -36,18 +37,30 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
-// Where exec would find a program: looked up here, since the child may not allocate.
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, ignored);
+}
+
+// Where exec would find a program: looked up here, since the child may not allocate. What was found is looked at first
+// the next time.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+  const char* variable = std::getenv("PATH");
+  const std::string path = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  thread_local std::map<std::string, std::string> found;
+  std::string& known = found[path + ':' + name];
+  if (!known.empty() && is_program(known)) return known;
+  std::string_view rest = path;
   while (true) {
     const std::size_t colon = rest.find(':');
-    const fs::path candidate = fs::path(rest.substr(0, colon)) / name;
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate.string();
-    if (colon == std::string_view::npos) fail(ErrorCode::data, "there is no program '{}' in PATH", printable(name));
+    known = (fs::path(rest.substr(0, colon)) / name).string();
+    if (is_program(known)) return known;
+    if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
+  known.clear();
+  fail(ErrorCode::data, "there is no program '{}' in PATH", printable(name));
 }
 
 // Between vfork and exec: shares the parent's memory, so it only makes system calls. Returns why it failed.
@@ -68,14 +81,14 @@ int become(const char* program, char* const* arguments, char* const* environment
 }
 
 // As fork and exec, but without a copy of this process's page tables, however large it is.
-pid_t spawn(const std::string& program, const Launch& launch, int log) {
+pid_t spawn(const std::string& program, const Launch& launch) {
   const std::vector<char*> arguments = pointers(launch.command);
   const std::vector<char*> environment = pointers(launch.environment);
   const pid_t parent = getpid();
   volatile int error = 0;
   const pid_t child = vfork();
   if (child == 0) {
-    error = become(program.c_str(), arguments.data(), environment.data(), log, parent);
+    error = become(program.c_str(), arguments.data(), environment.data(), launch.log, parent);
     _exit(127);
   }
   if (child < 0) error = errno;
@@ -125,19 +138,9 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return environment;
 }
 
-Process::Process(const Launch& launch) {
-  const std::string program = find_program(launch.command[0]);
-  const int log = open(launch.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  check(log >= 0, ErrorCode::data, "cannot write {}: {}", launch.log.string(), std::strerror(errno));
-  try {
-    id_ = spawn(program, launch, log);
-  } catch (...) {
-    close(log);
-    throw;
-  }
-  close(log);
-  descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, id_, 0));
-}
+Process::Process(const Launch& launch)
+    : id_(spawn(find_program(launch.command[0]), launch)),
+      descriptor_(static_cast<int>(syscall(SYS_pidfd_open, id_, 0))) {}
 
 Process::~Process() {
   if (!ended_) {

@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +25,7 @@ struct Ending {
 struct Launch {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // "NAME=VALUE", all of it
-  std::filesystem::path log;             // takes what it writes; appended to
+  int log = -1;                          // takes what it writes; the caller's
 };
 
 // The environment for a child: this process's with these variables set, and without those that begin with `without`.

@@ -1,12 +1,14 @@
 // Processes, their groups, and servers that answer.
 #include "apps/workflow/process.h"
 
+#include "apps/workflow/log_files.h"
 #include "apps/workflow/probe.h"
 #include "core/files.h"
 #include "tests/apps/scoped_variable.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_directory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 class WorkflowProcess : public testing::Test {
  protected:
   Launch launch(const std::string& script) const {
-    return {.command = {"sh", "-c", script}, .environment = environment_with({{"MARK", mark_}}), .log = log()};
+    return {.command = {"sh", "-c", script}, .environment = environment_with({{"MARK", mark_}}), .log = log_file_};
   }
   static Ending wait(Process& process) {
     while (true) {
@@ -38,7 +40,10 @@ class WorkflowProcess : public testing::Test {
   fs::path log() const { return directory_ / "log"; }
   static bool is_alive(const std::string& id) { return fs::exists("/proc/" + id.substr(0, id.find('\n')) + "/exe"); }
 
+  ~WorkflowProcess() override { close(log_file_); }
+
   const TemporaryDirectory directory_;
+  const int log_file_ = open((directory_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const std::string mark_ = directory_.path().filename().string();
 };
 
@@ -56,7 +61,7 @@ TEST_F(WorkflowProcess, WritesAllToTheLogAndReadsNothing) {
 
 TEST_F(WorkflowProcess, ProgramsAreFoundAsAShellFindsThem) {
   const auto start = [&](const std::string& program) {
-    Process({.command = {program}, .environment = {}, .log = log()});
+    Process({.command = {program}, .environment = {}, .log = log_file_});
   };
   expect_error(ErrorCode::data, "there is no program 'no such' in PATH", [&] { start("no such"); });
   expect_error(ErrorCode::data, "cannot start '/nowhere/x': No such file or directory", [&] { start("/nowhere/x"); });
@@ -97,6 +102,24 @@ TEST_F(WorkflowProcess, WhatFledItsGroupIsFoundByItsMark) {
   EXPECT_EQ(kill_marked("MARK", mark_), 1);
   EXPECT_FALSE(is_alive(id));
   EXPECT_EQ(kill_marked("MARK", mark_), 0);
+}
+
+TEST_F(WorkflowProcess, AnEmptyLogGoesOnAsTheNext) {
+  LogFiles logs;
+  const LogFiles::Log first = logs.open(directory_ / "first");
+  logs.close(first);
+  const LogFiles::Log second = logs.open(directory_ / "second");
+  EXPECT_EQ(second.file, first.file);
+  EXPECT_FALSE(fs::exists(directory_ / "first"));
+  ASSERT_EQ(write(second.file, "x", 1), 1);
+  const LogFiles::Log third = logs.open(directory_ / "third");
+  logs.close(second);
+  logs.close(third);
+  EXPECT_EQ(read_file(directory_ / "second"), "x");
+  const LogFiles::Log again = logs.open(directory_ / "second");
+  ASSERT_EQ(write(again.file, "y", 1), 1);
+  logs.close(again);
+  EXPECT_EQ(read_file(directory_ / "second"), "xy");
 }
 
 TEST_F(WorkflowProcess, AServerAnswersOrNot) {
