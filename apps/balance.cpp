@@ -3,6 +3,7 @@
 #include "apps/balance/metrics.h"
 #include "apps/balance/proxy.h"
 #include "apps/command.h"
+#include "apps/http/fetch.h"
 #include "apps/http/termination.h"
 #include "apps/http/tls.h"
 #include "apps/option_values.h"
@@ -70,14 +71,23 @@ balance::ProxyOptions proxy_options(const Options& options) {
   return proxy;
 }
 
+// The first of its addresses that takes connections; of a server that is not there yet, the first.
+http::Destination find_backend(const http::Url& url, const std::shared_ptr<http::TlsContext>& tls) {
+  const http::Address first = http::resolve(url.host, url.port).front();
+  try {
+    return http::find_server(url, tls, milliseconds(500));
+  } catch (const Error&) {
+    return {first, url.tls ? tls : nullptr, url.host};
+  }
+}
+
 Backends make_backends(const Options& options) {
   std::shared_ptr<http::TlsContext> tls;
   Backends backends;
   for (const std::string& text : options.backends) {
     balance::BackendUrl where = balance::parse_backend(text);
     if (where.url.tls && !tls) tls = http::TlsContext::client(!options.insecure, options.authorities);
-    const http::Address address = http::resolve(where.url.host, where.url.port).front();
-    const http::Destination destination{address, where.url.tls ? tls : nullptr, where.url.host};
+    const http::Destination destination = find_backend(where.url, tls);
     backends.push_back(std::make_shared<balance::Backend>(std::move(where), destination, health_options(options)));
     for (std::size_t i = 0; i + 1 < backends.size(); ++i)
       check(backends[i]->name() != backends.back()->name(), "the backend {} is given twice; give it a weight instead",

@@ -141,7 +141,9 @@ class TlsStream final : public StreamBase<TlsStream> {
       : stream_(adopt(io, fd), tls.context()), is_server_(host.empty()) {
     if (is_server_) return;
     stream_.set_verify_callback(asio::ssl::host_name_verification(host));
-    SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    error_code no_address;
+    asio::ip::make_address(host, no_address);
+    if (no_address) SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());  // names only (RFC 6066)
   }
 
   asio::ssl::stream<Socket>& layer() { return stream_; }

@@ -32,10 +32,10 @@ def running(command, **options):
                 process.kill()
 
 
-def start_servers(stack, count=3):
+def start_servers(stack, count=3, options=()):
     servers = []
     for _ in range(count):
-        server = stack.enter_context(running([SERVER, "--threads", "1"], stdout=subprocess.PIPE))
+        server = stack.enter_context(running([SERVER, "--threads", "1", *options], stdout=subprocess.PIPE))
         server.port = int(server.stdout.readline())
         servers.append(server)
     return servers
@@ -155,6 +155,34 @@ class Ours(unittest.TestCase):
             found, text = complaint(*arguments)
             self.assertEqual(found, code, text)
             self.assertIn(part, text)
+
+
+class Tls(unittest.TestCase):
+    """A client that speaks TLS to a balancer that speaks TLS to its backends; each is known by its certificate."""
+
+    def test_both_sides(self):
+        with contextlib.ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            certificate, key = folder / "cert.pem", folder / "key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=x",
+                            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                           check=True, capture_output=True)
+            servers = start_servers(stack, 2, ["--tls", certificate, key])
+            backends = [word for server in servers for word in ("--backend", f"https://127.0.0.1:{server.port}")]
+            command = [PROGRAM, "balance", "--port", 0, "--json", *backends, "--certificate", certificate, "--key", key]
+            trusting = stack.enter_context(running([*command, "--ca", certificate], stdout=subprocess.PIPE))
+            doubting = stack.enter_context(running(command, stdout=subprocess.PIPE))
+            url, refused = (json.loads(balancer.stdout.readline())["url"] for balancer in (trusting, doubting))
+            self.assertTrue(url.startswith("https://"))
+
+            def load(url, *options):
+                run = subprocess.run([PROGRAM, "load", url + "/constant", "--requests", "50", "--json", *options],
+                                     capture_output=True, text=True, timeout=PATIENCE)
+                return json.loads(run.stdout) if run.stdout else run.stderr
+            self.assertEqual(load(url, "--ca", certificate)["statuses"], {"200": 50})
+            self.assertEqual(load(url, "--insecure")["statuses"], {"200": 50})
+            self.assertIn("no connection", load(url))  # a certificate that nobody vouches for
+            self.assertNotIn("200", load(refused, "--ca", certificate)["statuses"])
 
 
 def configuration(name, servers, port, folder):
