@@ -26,6 +26,7 @@ struct ThreadStreams {
 
 void select_gpu(int index) {
   if (index == selected) return;
+  check(gpu_count() > 0, ErrorCode::device, "device cuda:{} is not there: {}", index, describe_gpus().missing);
   check(index >= 0 && index < gpu_count() && index < kMostGpus, ErrorCode::device,
         "device cuda:{} is not there: this process has {} of them", index, gpu_count());
   LOCKRING_CHECK_CUDA(cudaSetDevice(index));
