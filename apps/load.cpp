@@ -247,7 +247,8 @@ void add_run_options(CLI::App& app, Options& options) {
   auto* duration = app.add_option("--duration", options.duration, "how long: 90s, 30m")->type_name("TIME");
   app.add_option("--requests", options.requests, "end after so many")->check(above(0))->excludes(duration);
   app.add_option("--rate", options.rate, "requests/s, however fast the server is, timed from when each was due")
-      ->check(above(0));
+      ->check(above(0))
+      ->check(within(0, 10'000'000));
   app.add_option("--arrivals", options.arrivals, "of a rate: evenly, or at random")
       ->check(one_of({"constant", "poisson"}));
   app.add_option("--timeout", options.timeout, "of one request")->type_name("TIME");

@@ -50,6 +50,11 @@ class Arrivals {
     advance();
   }
   Clock::time_point next() const { return start_ + in_seconds(offset_); }
+  // How many are due from the next one on; of random ones, on average.
+  std::int64_t expected_until(Clock::time_point time) const {
+    const double seconds = std::chrono::duration<double>(time - next()).count();
+    return seconds > 0 ? static_cast<std::int64_t>(std::ceil(seconds / interval_)) : 0;
+  }
   void advance() { offset_ += poisson_ ? interval_ * exponential_(random_) : interval_; }
 
  private:
@@ -128,7 +133,8 @@ class Worker {
     ended_ = true;
     last_ = std::max(last_, std::min(now, end_));
     if (options_.rate == 0) return;
-    for (; left_ > 0 && arrivals_.next() < std::min(now, end_); --left_, arrivals_.advance()) ++result_.unsent;
+    result_.unsent = std::min(left_, arrivals_.expected_until(std::min(now, end_)));
+    left_ = 0;
   }
 
   // Of a rate: sends what is due as far as connections are free, and comes back for the next.
