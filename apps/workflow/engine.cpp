@@ -87,13 +87,9 @@ bool Engine::is_done() const {
 // What can be started is, then time passes until something ends.
 void Engine::turn() {
   consider_woken();
-  for (auto at = queue_.begin(); at != queue_.end() && (!failed_ || options_.keep_going);) {
-    const int step = *at;
-    const int wanted = std::min(spec(step).resources.slots, options_.slots);
-    const bool fits = wanted <= free_slots_;
-    at = fits ? queue_.erase(at) : std::next(at);
-    if (fits) start(step);
-  }
+  // First what hands on the work that is done: a selection must not wait for the next long training.
+  start_queued(true);
+  start_queued(false);
   if (!woken_.empty() && stopped_by_ == 0) return;
   wait();
   for (const int step : std::vector<int>(working_.begin(), working_.end())) reap(step);
@@ -103,6 +99,16 @@ void Engine::turn() {
   if (stopped_by_ == 0 && options_.stop_signal && options_.stop_signal() != 0) {
     stopped_by_ = options_.stop_signal();
     stop_all();
+  }
+}
+
+void Engine::start_queued(bool async) {
+  for (auto at = queue_.begin(); at != queue_.end() && (!failed_ || options_.keep_going);) {
+    const int step = *at;
+    const int wanted = std::min(spec(step).resources.slots, options_.slots);
+    const bool starts = spec(step).async == async && wanted <= free_slots_;
+    at = starts ? queue_.erase(at) : std::next(at);
+    if (starts) start(step);
   }
 }
 

@@ -94,6 +94,7 @@ class Engine {
   bool is_done() const;
   void turn();
   void consider_woken();
+  void start_queued(bool async);
   void wait();
   void look_at_clock();
   void stop_all();

@@ -202,6 +202,21 @@ steps:
   EXPECT_EQ(ran.of("select"), StepState::succeeded);
 }
 
+TEST_F(WorkflowEngine, WhatHandsOnIsNotKeptWaitingByTheNextLongStep) {
+  options_.slots = 1;
+  run(R"(
+steps:
+  one: {run: "echo one >> ${dir}/log; echo 1 > ${outputs.o}", outputs: {o: value}}
+  two: {run: "echo two >> ${dir}/log; echo 2 > ${outputs.o}", outputs: {o: value}}
+  select:
+    run: echo select >> ${dir}/log; touch ${outputs.best}
+    async: true
+    inputs: {all: ["${steps.one.o}", "${steps.two.o}"]}
+    outputs: {best: file}
+)");
+  EXPECT_EQ(log(), "one\nselect\ntwo\nselect\n");
+}
+
 TEST_F(WorkflowEngine, AServerThatEndsIsAFailure) {
   const Ran ran = run(
       "steps:\n  s: {run: exit 0, server: {ready: \"tcp:127.0.0.1:${step.port}\"}}\n  a: {run: \"true\", needs: s}\n");
