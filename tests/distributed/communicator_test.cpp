@@ -209,16 +209,6 @@ TEST(Communicator, TheRollIsCalledOverAllPeers) {
   });
 }
 
-// An answer of an earlier wait, which ended well after all, is no sign of life in this one.
-TEST(Communicator, OldAnswersDoNotCount) {
-  const auto job = [](Communicator& group) {
-    if (group.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(450));  // the other has answered
-    group.barrier();
-    if (group.rank() == 0) group.barrier();
-  };
-  expect_error(ErrorCode::device, "missing: rank 1", [&] { run_ranks(2, job, std::chrono::milliseconds(400)); });
-}
-
 TEST(Communicator, AWaitOfOneNamesWhomItIsFor) {
   expect_error(ErrorCode::device, "rank 0 has waited 0.05 s for the post in a test", [] {
     run_ranks(

@@ -8,6 +8,7 @@ HOSTS is scripts/netns/run, which emulates machines where it may.
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -118,7 +119,7 @@ class MpiTest(unittest.TestCase):
     def test_a_stopped_machine_is_named(self):
         """Three in a ring: the one before the stopped one waits for it, and the next for that one."""
         folder = self.root / "stopped machine"
-        command = [HOSTS, "--hosts", "3", *self.command(0, folder, "--replicas", "1", "--timeout", "2", recipe=ENDLESS)]
+        command = [HOSTS, "--hosts", "3", *self.command(0, folder, "--replicas", "1", "--timeout", "5", recipe=ENDLESS)]
         process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         metrics = folder / "metrics.jsonl"
         limit = time.monotonic() + 60
@@ -129,7 +130,7 @@ class MpiTest(unittest.TestCase):
         os.kill(self.rank_of(2, folder), signal.SIGSTOP)
         _, errors = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(errors, r"step \d+, \w+: waited more than 2 s in .*; missing: rank 2 on \S+\n")
+        self.assertRegex(errors, r"step \d+, \w+: waited more than 5 s in .*; missing: rank 2 on \S+\n")
 
     def rank_of(self, rank, folder):
         """The process of a rank of the job that writes to a folder."""
@@ -168,20 +169,25 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(json.loads((folder / "status.json").read_text())["state"], "stopped")
 
     def test_a_killed_rank_ends_the_job(self):
-        _, process, ranks = self.start(2, "killed")
-        started = time.monotonic()
-        os.kill(ranks[1], signal.SIGKILL)
-        _, errors = process.communicate(timeout=30)
-        self.assertLess(time.monotonic() - started, 10)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(errors, r"rank \d on \S+, step \d+, .*: rank \d on \S+ \(step \d+, \w+\) has died")
+        """mpirun gives the other a second to say so, which a busy machine may use up: one of three tries must do."""
+        said = r"rank \d on \S+, step \d+, .*: rank \d on \S+ \(step \d+, \w+\) has died"
+        for attempt in range(3):
+            _, process, ranks = self.start(2, f"killed {attempt}")
+            started = time.monotonic()
+            os.kill(ranks[1], signal.SIGKILL)
+            _, errors = process.communicate(timeout=30)
+            self.assertLess(time.monotonic() - started, 10)
+            self.assertNotEqual(process.returncode, 0)
+            if re.search(said, errors):
+                return
+        self.assertRegex(errors, said)
 
     def test_a_stopped_rank_is_named(self):
-        _, process, ranks = self.start(2, "stopped", "--timeout", "2")
+        _, process, ranks = self.start(2, "stopped", "--timeout", "5")
         os.kill(ranks[1], signal.SIGSTOP)
         _, errors = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(errors, r"rank 0 on \S+, step \d+, .*: waited more than 2 s .*; missing: rank 1 on \S+ "
+        self.assertRegex(errors, r"rank 0 on \S+, step \d+, .*: waited more than 5 s .*; missing: rank 1 on \S+ "
                                  r"\(step \d+, \w+\)")
         self.assertFalse([name for name in os.listdir("/dev/shm") if "lockring" in name])
 
