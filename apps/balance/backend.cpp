@@ -104,7 +104,10 @@ void take_snapshot(const Backends& backends, Clock::time_point now, Snapshot& sn
   }
   snapshot.panic = 2 * snapshot.up < static_cast<int>(backends.size());
   if (!snapshot.panic) return;
-  for (std::size_t i = 0; i < backends.size(); ++i) snapshot.candidates[i].weight = backends[i]->weight(now);
+  const bool any = std::ranges::any_of(backends, [](const auto& backend) { return backend->is_reachable(); });
+  for (std::size_t i = 0; i < backends.size(); ++i) {
+    if (backends[i]->is_reachable() || !any) snapshot.candidates[i].weight = backends[i]->weight(now);
+  }
 }
 
 bool may_eject(const Backends& backends, const HealthOptions& health, Clock::time_point now) {

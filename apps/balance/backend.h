@@ -49,9 +49,16 @@ class Backend {
   void move_to(http::Destination destination);
 
   // By checks and requests so far.
-  bool is_up(Clock::time_point now) const { return checks_passed_.load() && now >= ejected_until(); }
+  bool is_up(Clock::time_point now) const { return is_reachable() && checks_passed_.load() && now >= ejected_until(); }
   // Its weight, less while it starts slowly; whether it is up or not.
   double weight(Clock::time_point now) const;
+
+  // Whether the last attempt to connect, by a check or for a request, worked. One that did not is enough to be passed
+  // over until the next check: no budget of retries would pay for a dead backend until its checks have failed.
+  bool is_reachable() const { return reachable_.load(std::memory_order_relaxed); }
+  void note_reachable(bool reachable) {
+    if (is_reachable() != reachable) reachable_.store(reachable);
+  }
 
   // A check's result. The first decides at once; after that `fall` and `rise` do. A good one ends an ejection.
   void note_check(bool ok, Clock::time_point now);
@@ -78,6 +85,7 @@ class Backend {
   double weight_;
   HealthOptions health_;
   std::atomic<std::shared_ptr<const http::Destination>> destination_;
+  std::atomic<bool> reachable_{true};
   std::atomic<bool> checks_passed_{true};  // until a check says otherwise
   std::atomic<Clock::rep> ejected_until_{Clock::time_point::min().time_since_epoch().count()};
   std::atomic<Clock::rep> slow_since_{Clock::time_point::min().time_since_epoch().count()};
@@ -92,7 +100,7 @@ class Backend {
 using Backends = std::vector<std::shared_ptr<Backend>>;
 
 // As the policy wants them: those that are up with their weights, the others with none. When less than half are up
-// (panic), all count as up: too few would fall under the load, and checks may be wrong.
+// (panic), all that can be reached count as up: too few would fall under the load, and checks may be wrong.
 struct Snapshot {
   std::vector<Candidate> candidates;
   int up = 0;

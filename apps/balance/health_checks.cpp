@@ -28,6 +28,7 @@ class HealthChecks::Check : public std::enable_shared_from_this<Check> {
  private:
   void end(http::Outcome outcome, unsigned status) {
     const auto now = Clock::now();
+    backend_->note_reachable(outcome != http::Outcome::not_connected);
     backend_->note_check(outcome == http::Outcome::answered && status == 200, now);
     if (outcome == http::Outcome::not_connected || outcome == http::Outcome::late) look_up();
     loop_.at(std::max(now, began_ + options_.interval), [self = shared_from_this()] { self->begin(); });

@@ -90,6 +90,7 @@ class Forward : public std::enable_shared_from_this<Forward> {
     Backend& backend = *proxy_.backends_[backend_];
     backend.counts.in_flight.fetch_sub(1);
     const auto connection = std::exchange(connection_, nullptr);
+    if (!was_kept_) backend.note_reachable(outcome != Outcome::not_connected);
     if (outcome == Outcome::answered) {
       backend.counts.statuses[std::min(received.status / 100, 5u)].fetch_add(1);
       note(!says_broken(received.status));

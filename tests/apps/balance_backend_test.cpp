@@ -132,6 +132,12 @@ TEST(Snapshot, UsesAllInPanic) {
   take_snapshot(backends, kStart, snapshot);
   EXPECT_TRUE(snapshot.panic);
   for (const Candidate& candidate : snapshot.candidates) EXPECT_EQ(candidate.weight, 1);
+  for (std::size_t i = 0; i < 2; ++i) backends[i]->note_reachable(false);
+  take_snapshot(backends, kStart, snapshot);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(snapshot.candidates[i].weight, i < 2 ? 0 : 1) << i;
+  for (const auto& one : backends) one->note_reachable(false);
+  take_snapshot(backends, kStart, snapshot);
+  EXPECT_EQ(snapshot.candidates[0].weight, 1);  // there is nothing to lose
 }
 
 }  // namespace
