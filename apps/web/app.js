@@ -11,9 +11,17 @@ function element(tag, className, text) {
   return made;
 }
 
-function ask(path, options = {}) {
+// Asks again when the network fails: nothing here changes what the server has.
+async function ask(path, options = {}) {
   const headers = apiKey ? { "X-API-Key": apiKey } : {};
-  return fetch(path, { ...options, headers });
+  for (let tries = 3; ; --tries) {
+    try {
+      return await fetch(path, { ...options, headers });
+    } catch (error) {
+      if (tries === 1) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
 }
 
 // ---- the answer -----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ if Path(sys.prefix) != ENVIRONMENT:
         sys.exit(f"there is no {python}; run scripts/setup --test")
     os.execv(python, [str(python), "-B", *sys.argv])
 
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Error, expect, sync_playwright
 
 from serving import Server, dark_image, png, prepare
 
@@ -64,10 +64,7 @@ class PageTest(unittest.TestCase):
         page = self.browser.new_page(**options)
         self.addCleanup(page.close)
         page.set_default_timeout(PATIENCE)
-        page.on(
-            "console",
-            lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None,
-        )
+        page.on("console", self.listen)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         origin = f"http://127.0.0.1:{self.server.port}"
         page.on(
@@ -78,8 +75,18 @@ class PageTest(unittest.TestCase):
                 else None
             ),
         )
-        page.goto(origin + path)
+        for _ in range(5):  # another interface that comes or goes interrupts what Chromium loads
+            try:
+                page.goto(origin + path)
+            except Error:
+                continue
+            if page.evaluate("document.styleSheets.length > 0 && typeof element === 'function'"):
+                break
         return page
+
+    def listen(self, message):
+        if message.type in ("error", "warning") and "ERR_NETWORK_CHANGED" not in message.text:
+            self.complaints.append(message.text)
 
     @staticmethod
     def picture_of(page, name):
