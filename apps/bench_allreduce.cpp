@@ -2,6 +2,7 @@
 //
 // The columns are those of nccl-tests: algbw is bytes / time, busbw = algbw 2 (n - 1) / n for n replicas, which makes
 // any n comparable with the speed of the wire or the memory.
+#include "apps/cluster/calibration.h"
 #include "apps/cluster/timed_all_reduce.h"
 #include "apps/command.h"
 #include "apps/job.h"
@@ -23,6 +24,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string bytes = "4K..64M";
   std::string algorithm = "auto";
+  std::string table;  // file; empty: the built-in choice
   int replicas = 1;
   double seconds = 0.5;
   bool json = false;
@@ -47,11 +49,13 @@ Sizes parse_sizes(const std::string& text) {
 int run(const Options& options) {
   const Sizes sizes = parse_sizes(options.bytes);
   dist::World& world = job();
-  std::string algorithm = options.algorithm;
-  if (algorithm == "auto") algorithm = world.nodes() == 1 ? "mirrored" : "ring";
+  const std::string algorithm =
+      options.algorithm == "auto" ? world.nodes() == 1 ? "mirrored" : "ring" : options.algorithm;
   const bool mirrored = algorithm == "mirrored";
   check(!mirrored || world.nodes() == 1, "mirrored replicas share the memory of one machine; this job has {}",
         world.nodes());
+  AlgorithmTable table;
+  if (!options.table.empty()) table = read_calibration(options.table, world).table;
   check(mirrored || options.replicas == 1, "--replicas {}: {} is between ranks; only mirrored knows replicas",
         options.replicas, algorithm);
   std::optional<dist::MirroredGroup> group;
@@ -67,19 +71,23 @@ int run(const Options& options) {
   Json rows = Json::array();
   for (std::int64_t bytes = sizes.least; bytes <= sizes.most; bytes *= 4) {
     const std::int64_t elements = bytes / 4;
-    const double seconds = mirrored ? time_mirrored(world, *group, elements, options.seconds)
-                                    : time_messages(world, world.all(), algorithm, elements, options.seconds);
+    const std::string measured =
+        options.algorithm == "auto" && options.replicas == 1 ? table.choose(bytes, world.size(), world.nodes()) : "";
+    const std::string how = measured.empty() ? algorithm : measured;
+    const double seconds = how == "mirrored" ? time_mirrored(world, *group, elements, options.seconds)
+                                             : time_messages(world, world.all(), how, elements, options.seconds);
     const double algbw = static_cast<double>(elements * 4) / seconds / 1e9;
     const double busbw = algbw * 2 * (replicas - 1) / replicas;
     rows.push_back({{"bytes", elements * 4},
                     {"ranks", world.size()},
                     {"replicas", replicas},
-                    {"algorithm", algorithm},
+                    {"algorithm", how},
                     {"time_us", seconds * 1e6},
                     {"algbw_gbs", algbw},
                     {"busbw_gbs", busbw}});
     if (leads && !options.json)
-      print("{:>12} {:>12.1f} {:>10.2f} {:>10.2f}\n", elements * 4, seconds * 1e6, algbw, busbw);
+      print("{:>12} {:>12.1f} {:>10.2f} {:>10.2f}{}\n", elements * 4, seconds * 1e6, algbw, busbw,
+            how == algorithm ? "" : "  " + how);
   }
   if (leads && options.json) print("{}\n", rows.dump());
   return 0;
@@ -92,6 +100,9 @@ Action bench_allreduce(CLI::App& app) {
   app.add_option("--bytes", options->bytes, "sizes, each four times the one before: MIN..MAX, or one");
   app.add_option("--allreduce", options->algorithm, "how")
       ->check(one_of({"auto", "mirrored", "ring", "recursive-doubling", "halving-doubling", "mpi"}));
+  app.add_option("--allreduce-table", options->table,
+                 "what lockring doctor --calibrate has stored, for auto to choose by")
+      ->type_name("FILE");
   app.add_option("--replicas", options->replicas, "threads a rank, for mirrored")->check(within(1, 1024));
   app.add_option("--seconds", options->seconds, "time for each size")->check(above(0));
   app.add_flag("--json", options->json, "print a list of JSON objects");

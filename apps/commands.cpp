@@ -9,6 +9,7 @@ Action bench_exchange(CLI::App& app);
 Action bench_gemm(CLI::App& app);
 Action bench_infer(CLI::App& app);
 Action bench_loader(CLI::App& app);
+Action bench_strategies(CLI::App& app);
 Action bench_train(CLI::App& app);
 Action data_cache_clear(CLI::App& app);
 Action data_cache_ls(CLI::App& app);
@@ -77,6 +78,7 @@ std::span<const Command> commands() {
       {"bench loader", "images a second from bytes to batches, without a model", bench_loader},
       {"bench allreduce", "how fast the replicas of a job add up vectors", bench_allreduce},
       {"bench exchange", "what a step takes besides computing: gradients added up, parameters moved", bench_exchange},
+      {"bench strategies", "all-reduce and parameter servers side by side", bench_strategies},
       {"bench gemm", "speed of a matrix product beside the processor's peak", bench_gemm},
       {"doctor", "what this machine, or the job under mpirun, offers: processor, memory, links", doctor},
       {"simulate", "step time and efficiency on machines that are not there", simulate},

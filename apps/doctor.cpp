@@ -9,6 +9,7 @@
 #include "apps/terminal.h"
 #include "apps/text_table.h"
 #include "core/devices.h"
+#include "core/error.h"
 #include "core/files.h"
 #include "core/peak.h"
 #include "core/text.h"
@@ -172,6 +173,9 @@ void calibrate_job(const Options& options, dist::World& world) {
   const auto say = [&](const std::string& what) {
     if (leads && !options.json) print("measuring {} ...\n", what);
   };
+  const std::filesystem::path folder = std::filesystem::absolute(options.calibrate).parent_path();
+  check(!leads || std::filesystem::is_directory(folder), "--calibrate {}: there is no folder {}", options.calibrate,
+        folder.string());
   AlgorithmTable table;
   if (leads && std::filesystem::exists(options.calibrate)) table = read_calibration(options.calibrate).table;
   Calibration calibration = calibrate(world, options.calibration, say);

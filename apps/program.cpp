@@ -66,7 +66,7 @@ int dispatch(const std::vector<std::string>& arguments) {
 // end with it.
 int complain(const char* message, int code) {
   std::fflush(stdout);
-  const std::string who = in_job() ? job().place() + ": " : "";
+  const std::string who = in_job() ? whole_job().place() + ": " : "";
   std::fprintf(stderr, "lockring: %s%s\n", who.c_str(), printable(message).c_str());
   if (in_job()) job().abort(code);
   return code;

@@ -189,7 +189,7 @@ Action simulate(CLI::App& app) {
   app.add_option("--latency", o->latency, "of a message between hosts, such as 20us")->type_name("TIME");
   app.add_option("--compute-us", o->compute_us, "microseconds that a replica computes a step; 0 to measure it")
       ->check(within(0, 1e12));
-  app.add_option("--allreduce", o->algorithm, "between hosts; auto is the cheaper one")
+  app.add_option("--allreduce", o->algorithm, "between hosts; auto is what training would choose")
       ->check(one_of({"auto", "ring", "halving-doubling", "recursive-doubling"}));
   app.add_option("--bucket-bytes", o->bucket_bytes, "gradients that are sent while backward goes on; 0 for none")
       ->type_name("SIZE");

@@ -6,6 +6,7 @@
 #include "apps/train/options.h"
 #include "apps/train/run.h"
 #include "apps/train/shell_word.h"
+#include "apps/train/with_servers.h"
 #include "models/recipes.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
@@ -69,9 +70,22 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option("--timeout", o.timeout, "seconds after which a rank that waits for others says who is missing");
   app.add_option("--check-parameters", o.check_parameters,
                  "steps after which machines compare their parameters again; 0 for never");
+  app.add_option("--allreduce-table", o.all_reduce_table,
+                 "what lockring doctor --calibrate has stored, for --allreduce auto to choose by")
+      ->type_name("FILE");
+  app.add_option("--strategy", o.strategy, "allreduce, or parameter-server: the last ranks keep the parameters")
+      ->check(one_of({"allreduce", "parameter-server"}));
+  app.add_option("--servers", o.servers, "ranks that serve, with --strategy parameter-server")->check(within(1, 1e6));
+  app.add_option("--staleness", o.staleness,
+                 "steps that an asynchronous worker may be ahead of the slowest one; -1 for synchronous workers")
+      ->check(within(-1, 1e6));
   app.add_option("--run-dir", o.run_dir, "folder of this run; the next free runs/MODEL-N by default")
       ->configurable(false);
   app.add_flag("--resume", o.resume, "go on with the run in --run-dir")->configurable(false);
+  app.add_flag(
+         "--reshard", o.reshard,
+         "with --resume: the batch may have other parts than before, and then the bits are not those of a whole run")
+      ->configurable(false);
   app.add_option("--trace", o.trace, "write where the time of a few steps goes, for ui.perfetto.dev, and print a table")
       ->configurable(false)
       ->type_name("FILE");
@@ -107,7 +121,7 @@ Action train(CLI::App& app) {
       apply_defaults(app, std::string(recipe.text), "recipe " + options->recipe);
     }
     options->config_text = config_text(app);
-    return TrainRun(*options).run();
+    return options->strategy == "parameter-server" ? train_with_servers(*options) : TrainRun(*options).run();
   };
 }
 

@@ -43,23 +43,13 @@ std::vector<AlgorithmRow> measure_all_reduces(dist::World& world, dist::Mirrored
   return rows;
 }
 
-// time = fixed + slope * bytes
-struct Line {
-  double fixed = 0;
-  double slope = 0;
-};
-
-Line line_through(std::int64_t few, double few_seconds, std::int64_t many, double many_seconds) {
-  const double slope = std::max((many_seconds - few_seconds) / static_cast<double>(many - few), 0.0);
-  return {std::max(few_seconds - slope * static_cast<double>(few), 0.0), slope};
-}
-
 // The mirrored group's meetings and the memory it moves sums through, from a short and a long vector.
 void measure_node(dist::World& world, dist::MirroredGroup& group, const CalibrationOptions& options, CostModel& cost) {
   if (group.job_size() == world.nodes()) return;  // one replica a machine: nobody meets
-  const std::int64_t few = kLeastBytes, many = options.most_bytes;
-  const Line line = line_through(few, time_mirrored(world, group, few / 4, options.seconds), many,
-                                 time_mirrored(world, group, many / 4, options.seconds));
+  std::vector<TimeOfBytes> times;
+  for (const std::int64_t bytes : {kLeastBytes, options.most_bytes / 16, options.most_bytes})
+    times.push_back({bytes, time_mirrored(world, group, bytes / 4, options.seconds)});
+  const Line line = fit_line(times);
   constexpr int kMeetings = 2;
   cost.meeting_seconds = line.fixed / kMeetings;
   cost.memory_seconds_per_byte = line.slope / (group.size() + 1);
@@ -68,8 +58,9 @@ void measure_node(dist::World& world, dist::MirroredGroup& group, const Calibrat
 // The ring's times say what messages and the link between machines cost.
 void fit_network(const std::vector<AlgorithmRow>& rows, int hosts, CostModel& cost) {
   if (hosts == 1) return;
-  const AlgorithmRow &small = rows.front(), &large = rows.back();
-  const Line line = line_through(small.bytes, small.seconds.at("ring"), large.bytes, large.seconds.at("ring"));
+  std::vector<TimeOfBytes> times;
+  for (const AlgorithmRow& row : rows) times.push_back({row.bytes, row.seconds.at("ring")});
+  const Line line = fit_line(times);
   cost.latency_seconds = line.fixed / (2 * (hosts - 1));
   cost.link_seconds_per_byte = line.slope * hosts / (2 * (hosts - 1));
 }

@@ -22,6 +22,24 @@ double exposed_seconds(const CostModel& model, const JobShape& job, dist::Algori
 
 }  // namespace
 
+// Normal equations of sum ((fixed + slope * bytes) / seconds - 1)^2.
+Line fit_line(const std::vector<TimeOfBytes>& times) {
+  double ww = 0, wx = 0, xx = 0, w = 0, x = 0;
+  for (const TimeOfBytes& time : times) {
+    const double one = 1 / time.seconds, bytes = static_cast<double>(time.bytes) / time.seconds;
+    ww += one * one;
+    wx += one * bytes;
+    xx += bytes * bytes;
+    w += one;
+    x += bytes;
+  }
+  const double determinant = ww * xx - wx * wx;
+  const Line line{(w * xx - x * wx) / determinant, (ww * x - wx * w) / determinant};
+  if (line.fixed < 0) return {0, x / xx};
+  if (line.slope < 0) return {w / ww, 0};
+  return line;
+}
+
 double compute_seconds(const CostModel& model, std::int64_t images) {
   const std::vector<ComputeCost>& points = model.compute;
   assert(!points.empty());
@@ -61,9 +79,16 @@ double exchange_seconds(const CostModel& model, dist::Algorithm algorithm, int h
   return messages * model.latency_seconds + moved * model.link_seconds_per_byte;
 }
 
-dist::Algorithm cheapest_exchange(const CostModel& model, int hosts, std::int64_t bytes) {
-  return std::ranges::min({dist::Algorithm::ring, dist::Algorithm::halving_doubling}, {},
-                          [&](dist::Algorithm a) { return exchange_seconds(model, a, hosts, bytes); });
+// TCP over 10 Gbit/s; and a ring adds while the next segment is on its way, which halving-doubling does not.
+dist::Algorithm usual_exchange(int hosts, std::int64_t bytes) {
+  CostModel network;
+  network.latency_seconds = 25e-6;
+  network.link_seconds_per_byte = 0.85e-9;
+  constexpr double kAddSecondsPerByte = 0.25e-9;
+  const double adding = static_cast<double>(bytes) * (hosts - 1) / hosts * kAddSecondsPerByte;
+  const double ring = exchange_seconds(network, dist::Algorithm::ring, hosts, bytes);
+  const double halving = exchange_seconds(network, dist::Algorithm::halving_doubling, hosts, bytes) + adding;
+  return halving < ring ? dist::Algorithm::halving_doubling : dist::Algorithm::ring;
 }
 
 StepCost predict_step(const CostModel& model, const JobShape& job) {
@@ -78,7 +103,7 @@ StepCost predict_step(const CostModel& model, const JobShape& job) {
     cost.node = kMeetings * model.meeting_seconds +
                 (job.replicas + 1) * static_cast<double>(model.bytes) * model.memory_seconds_per_byte;
   }
-  cost.exchange_algorithm = job.exchange.value_or(cheapest_exchange(model, job.hosts, model.bytes));
+  cost.exchange_algorithm = job.exchange.value_or(usual_exchange(job.hosts, model.bytes));
   // The few numbers beside the gradient go by themselves.
   const double tail = exchange_seconds(model, dist::Algorithm::recursive_doubling, job.hosts, 0);
   cost.exchange = exchange_seconds(model, cost.exchange_algorithm, job.hosts, model.bytes) + tail;

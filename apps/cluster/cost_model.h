@@ -47,7 +47,7 @@ struct JobShape {
   std::int64_t shard = 64;  // images a replica and step
   std::int64_t last_micro_batch = 0;  // images in whose backward pass the gradients become ready; 0: the whole shard
   std::int64_t bucket_bytes = 0;      // that are sent while backward goes on; 0: all, after it
-  std::optional<dist::Algorithm> exchange = std::nullopt;  // the cheapest
+  std::optional<dist::Algorithm> exchange = std::nullopt;  // the usual one
 };
 
 struct StepCost {
@@ -60,11 +60,28 @@ struct StepCost {
   double step() const { return compute + update + node + exposed; }
 };
 
+struct TimeOfBytes {
+  std::int64_t bytes = 0;
+  double seconds = 0;
+};
+
+// seconds = fixed + slope * bytes
+struct Line {
+  double fixed = 0;
+  double slope = 0;
+};
+
+// The line whose relative errors have the least sum of squares, so that short messages count as much as long ones;
+// neither part is below 0. At least two times above 0, of different bytes.
+Line fit_line(const std::vector<TimeOfBytes>& times);
+
 // For `images`, between and beyond those that were measured.
 double compute_seconds(const CostModel& model, std::int64_t images);
 // Of one all-reduce between hosts.
 double exchange_seconds(const CostModel& model, dist::Algorithm algorithm, int hosts, std::int64_t bytes);
-dist::Algorithm cheapest_exchange(const CostModel& model, int hosts, std::int64_t bytes);
+// What `auto` means: the cheaper of ring and halving-doubling on a usual network, whatever this one is like, so that
+// the same command gives the same bits everywhere.
+dist::Algorithm usual_exchange(int hosts, std::int64_t bytes);
 StepCost predict_step(const CostModel& model, const JobShape& job);
 
 }  // namespace lockring::app

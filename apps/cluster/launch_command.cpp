@@ -118,24 +118,31 @@ bool LaunchCommand::drop_host(std::string_view name) {
   return true;
 }
 
-std::filesystem::path LaunchCommand::run_directory() const {
-  if (!trains()) return {};
-  constexpr std::string_view kOption = "--run-dir";
-  for (std::size_t i = train_ + 1; i < words_.size(); ++i) {
-    if (words_[i] == kOption && i + 1 < words_.size()) return words_[i + 1];
-    if (words_[i].starts_with(std::string(kOption) + "=")) return words_[i].substr(kOption.size() + 1);
+std::string LaunchCommand::train_option(std::string_view name) const {
+  for (std::size_t i = train_ + 1; trains() && i < words_.size(); ++i) {
+    if (words_[i] == name && i + 1 < words_.size()) return words_[i + 1];
+    if (words_[i].starts_with(std::string(name) + "=")) return words_[i].substr(name.size() + 1);
   }
+  return "";
+}
+
+std::filesystem::path LaunchCommand::run_directory() const {
+  const std::string given = train_option("--run-dir");
+  if (!trains() || !given.empty()) return given;
   const char* variable = std::getenv("LOCKRING_RUN_DIR");
   return variable == nullptr ? "" : variable;
 }
 
-// In proportion where the slots of some host are not stated.
+// In proportion where the slots of some host are not stated; so many that they divide the shards.
 int LaunchCommand::ranks_left(int asked) const {
   int slots = 0;
   for (const LaunchHost& host : hosts_) slots += host.slots.value_or(0);
   const bool stated = std::ranges::all_of(hosts_, [](const LaunchHost& host) { return host.slots.has_value(); });
   if (!stated) slots = asked * static_cast<int>(hosts_.size()) / static_cast<int>(all_hosts_.size());
-  return std::clamp(slots, 1, asked);
+  int ranks = std::clamp(slots, 1, asked);
+  if (const std::optional<int> shards = whole_number(train_option("--shards")))
+    while (*shards % ranks != 0) --ranks;
+  return ranks;
 }
 
 std::vector<std::string> LaunchCommand::words(bool resume, const std::filesystem::path& hostfile) const {
@@ -150,7 +157,10 @@ std::vector<std::string> LaunchCommand::words(bool resume, const std::filesystem
   }
   const bool resumes =
       std::ranges::count(words.begin() + static_cast<std::ptrdiff_t>(train_), words.end(), "--resume") > 0;
-  if (resume && trains() && !resumes) words.insert(words.begin() + static_cast<std::ptrdiff_t>(train_) + 1, "--resume");
+  const auto behind_train = [&] { return words.begin() + static_cast<std::ptrdiff_t>(train_) + 1; };
+  if (resume && trains() && train_option("--shards").empty() && hosts_.size() < all_hosts_.size())
+    words.insert(behind_train(), "--reshard");
+  if (resume && trains() && !resumes) words.insert(behind_train(), "--resume");
   return words;
 }
 

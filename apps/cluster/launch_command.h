@@ -43,13 +43,16 @@ class LaunchCommand {
   bool trains() const { return train_ > 0; }
 
   // The words to start it with: on the hosts that are left, with as many ranks as these have slots for; going on from
-  // the run's checkpoint if `resume`. `hostfile` is where to put the list of hosts, if the command has a file of them.
+  // the run's checkpoint if `resume`, with other parts of a batch where --shards does not say how many. `hostfile` is
+  // where to put the list of hosts, if the command has a file of them.
   std::vector<std::string> words(bool resume, const std::filesystem::path& hostfile) const;
 
  private:
   // The place of the value of one of these options before the program's own arguments; 0 if none is there.
   std::size_t value_of(const std::vector<std::string_view>& names) const;
   int ranks_left(int asked) const;
+  // Of `lockring train`; empty if it is not given.
+  std::string train_option(std::string_view name) const;
 
   std::vector<std::string> words_;
   std::size_t train_ = 0;  // the place of the word "train" behind the program; 0 if it runs something else

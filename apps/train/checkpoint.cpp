@@ -47,8 +47,9 @@ void check_finite(const Setup& setup, const nn::Model& model, std::int64_t step)
         "the model's answers are not finite after step {}: first in layer '{}'; a lower --lr may help", step, layer);
 }
 
-void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted) {
+void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted, bool reshard) {
   for (const auto& [key, value] : wanted) {
+    if (reshard && key == "shards") continue;
     const auto found = checkpoint.training.find(kRecipePrefix + key);
     check(found != checkpoint.training.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(),
           key);
@@ -86,6 +87,12 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
   return recipe;
 }
 
+std::string recipe_text(const Recipe& recipe) {
+  std::string text;
+  for (const auto& [key, value] : recipe) text += fmt::format("{} {}\n", key, value);
+  return text;
+}
+
 void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                 const nn::Model& model, const std::map<std::string, double>& metrics) {
   nn::save_bundle(path, bundle_info(options, setup, metrics), model.parameters(), golden_sample(setup, model));
@@ -105,7 +112,7 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
   const nn::Bundle checkpoint = nn::load_bundle(path);
   check(!checkpoint.training.empty(), ErrorCode::data, "{} is a bundle, not a checkpoint to resume from",
         path.string());
-  check_recipe(checkpoint, recipe_of(options, setup, trainer));
+  check_recipe(checkpoint, recipe_of(options, setup, trainer), options.reshard);
   const TrainState state = TrainState::from_text(checkpoint.training);
   check(state.epoch_step <= setup.steps_per_epoch, ErrorCode::data, "{} is at step {} of an epoch of {}", path.string(),
         state.epoch_step, setup.steps_per_epoch);

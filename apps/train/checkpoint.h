@@ -18,6 +18,8 @@ namespace lockring::app {
 // The options that decide a run's bits, by name; first those that others follow from.
 using Recipe = std::vector<std::pair<std::string, std::string>>;
 Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer& trainer);
+// One line an option.
+std::string recipe_text(const Recipe& recipe);
 
 // A bundle of `model`, whose arena may be the parameters or their average.
 void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,

@@ -15,6 +15,7 @@ struct TrainOptions {
   CacheOptions cache;
   std::string run_dir;  // empty: the next free runs/MODEL-N
   bool resume = false;
+  bool reshard = false;  // go on with another number of shards than the run had
 
   std::int64_t epochs = 10;
   std::int64_t batch_size = 128;
@@ -45,6 +46,10 @@ struct TrainOptions {
   std::string all_reduce = "auto";
   std::string wire = "f32";           // between machines
   std::string bucket_bytes = "128K";  // of the gradient, that travel together between machines; 0: all of it
+  std::string all_reduce_table;       // file of lockring doctor --calibrate; empty: the built-in choice
+  std::string strategy = "allreduce";
+  int servers = 1;     // of the strategy parameter-server
+  int staleness = -1;  // steps that a worker may be ahead of the slowest; below 0: synchronous
   std::string loader_threads = "auto";
   double timeout = 60;                  // seconds that a rank waits for others
   std::int64_t check_parameters = 100;  // steps between two comparisons of machines; 0: never

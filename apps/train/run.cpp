@@ -8,7 +8,9 @@
 #include "apps/train/shell_word.h"
 #include "apps/train/stop_signal.h"
 #include "apps/train/summary.h"
+#include "apps/train/with_servers.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/stopwatch.h"
 #include "distributed/agreement.h"
 
@@ -53,13 +55,6 @@ std::string exchange_text(const Trainer& trainer, const dist::World& world) {
              : fmt::format("{}, {} between machines", mirrored, dist::to_string(trainer.options().exchange));
 }
 
-// One line an option.
-std::string recipe_text(const Recipe& recipe) {
-  std::string text;
-  for (const auto& [key, value] : recipe) text += fmt::format("{} {}\n", key, value);
-  return text;
-}
-
 double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
 }  // namespace
@@ -79,6 +74,7 @@ TrainRun::TrainRun(TrainOptions options)
   reports_.hold();
   if (leads()) restore();
   share_state();
+  trainer_.publish();
 }
 
 void TrainRun::restore() {
@@ -102,6 +98,7 @@ void TrainRun::share_state() {
   std::map<std::string, std::string> fields;
   for (std::string key, value; std::getline(lines, key) && std::getline(lines, value);) fields[key] = value;
   state_ = TrainState::from_text(fields);
+  if (trainer_.options().served.asynchronous && !leads()) state_.loss_sum = state_.count = state_.correct = 0;
   trainer_.synchronize();
 }
 
@@ -110,13 +107,19 @@ int TrainRun::run() {
   directory_.open();
   try {
     start();
-    while (state_.epoch < options_.epochs && !out_of_steps() && !stops_early())
-      if (!train_epoch()) return finish_interrupted(stop_request());
-    return finish();
+    const int code = train();
+    trainer_.leave_servers();
+    return code;
   } catch (const Error& error) {
     finish_failed(error);
     throw;
   }
+}
+
+int TrainRun::train() {
+  while (state_.epoch < options_.epochs && !out_of_steps() && !stops_early())
+    if (!train_epoch()) return finish_interrupted(stop_request());
+  return finish();
 }
 
 void TrainRun::start() {
@@ -128,7 +131,9 @@ void TrainRun::start() {
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.workers().total,
                   trainer_.workers().total == 1 ? "" : "s", directory_.path().string()));
-  if (world_.size() > 1)
+  if (trainer_.options().served.servers > 0)
+    say(servers_text(options_, world_.size()));
+  else if (world_.size() > 1)
     say(fmt::format("{} ranks on {} machine{}; {}", world_.size(), world_.nodes(), world_.nodes() == 1 ? "" : "s",
                     exchange_text(trainer_, world_)));
   if (setup_.schedule.learning_rate != options_.learning_rate)
@@ -148,6 +153,7 @@ void TrainRun::prepare_directory() {
     directory_.keep_metrics(state_.epoch);
   } else {
     directory_.write("config.toml", options_.config_text);
+    if (!options_.all_reduce_table.empty()) directory_.write("allreduce.json", read_file(options_.all_reduce_table));
     save_last();
   }
   tracker_.emplace(directory_, options_, setup_, [this](const std::string& message) { warn(message); });
@@ -168,10 +174,25 @@ bool TrainRun::train_epoch() {
   trainer_.expect(std::span(order).subspan(done), options_.batch_size, state_.epoch);
   const auto at_end = [&] { return state_.epoch_step == setup_.steps_per_epoch || out_of_steps(); };
   while (!at_end() && stop_request() == 0) take_step(order);
+  settle();
   run_timing_.add(epoch_timing_);
   if (!at_end()) return false;
   finish_epoch();
   return true;
+}
+
+// Parameters that servers keep come here. An asynchronous worker has counted its own samples only; from here on the
+// first rank knows those of all.
+void TrainRun::settle() {
+  trainer_.settle();
+  if (!trainer_.options().served.asynchronous) return;
+  double sums[] = {state_.loss_sum, static_cast<double>(state_.count), static_cast<double>(state_.correct),
+                   static_cast<double>(epoch_timing_.images)};
+  world_.all().all_reduce(std::span<double>(sums));
+  state_.loss_sum = leads() ? sums[0] : 0;
+  state_.count = leads() ? static_cast<std::int64_t>(sums[1]) : 0;
+  state_.correct = leads() ? static_cast<std::int64_t>(sums[2]) : 0;
+  epoch_timing_.images = static_cast<std::int64_t>(sums[3]);
 }
 
 int TrainRun::stop_request() const { return world_.size() > 1 ? last_step_.stop_request : StopSignal::received(); }

@@ -40,8 +40,10 @@ class TrainRun {
   void restore();
   void share_state();
   void start();
+  int train();
   void prepare_directory();
   bool train_epoch();
+  void settle();
   int stop_request() const;
   bool out_of_steps() const;
   std::int64_t total_steps() const;

@@ -1,8 +1,11 @@
 #include "apps/train/setup.h"
 
+#include "apps/cluster/calibration.h"
+#include "apps/cluster/cost_model.h"
 #include "apps/cluster/shared_dataset.h"
 #include "apps/job.h"
 #include "apps/option_values.h"
+#include "apps/train/with_servers.h"
 #include "core/error.h"
 #include "data/dataset_store.h"
 #include "data/split_plan.h"
@@ -11,6 +14,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace lockring::app {
 namespace {
@@ -98,9 +102,25 @@ int automatic_loader_threads(const Setup& setup, int replicas) {
   return quick ? 0 : spare > 0 ? spare : std::min(replicas, kMostWithoutCores);
 }
 
+std::int64_t gradient_bytes(const Setup& setup) {
+  return nn::ArenaLayout(*setup.architecture->build(setup.images)).elements() * 4;
+}
+
+// What a table that was measured says for the model's gradient on these machines, if there is one and it knows.
+std::optional<dist::Algorithm> measured_exchange(const TrainOptions& options, const Setup& setup) {
+  if (options.all_reduce_table.empty()) return std::nullopt;
+  const AlgorithmTable table = read_calibration(options.all_reduce_table, job()).table;
+  if (options.all_reduce != "auto" || job().nodes() == 1) return std::nullopt;
+  std::vector<std::string> among{"halving-doubling"};
+  if (options.shards == 0 || job().nodes() <= 2) among.emplace_back("ring");
+  const std::string fastest = table.choose(gradient_bytes(setup), job().size(), job().nodes(), among);
+  if (fastest.empty()) return std::nullopt;
+  return dist::parse_algorithm(fastest);
+}
+
 // From what is known to every rank, so that the bits repeat: with shards that are given, as one binary tree, whatever
-// carries them; else whatever moves the fewest bytes.
-dist::Algorithm exchange_of(const TrainOptions& options) {
+// carries them; else by the number of machines and the bytes.
+dist::Algorithm exchange_of(const TrainOptions& options, const Setup& setup) {
   const int machines = job().nodes();
   check(options.all_reduce != "mirrored" || machines == 1, "--allreduce mirrored is for one machine; this job has {}",
         machines);
@@ -111,8 +131,9 @@ dist::Algorithm exchange_of(const TrainOptions& options) {
   check(options.all_reduce != "mpi" || options.wire == "f32", "--wire bf16 is not for --allreduce mpi");
   if (options.all_reduce == "ring") return dist::Algorithm::ring;
   if (options.all_reduce == "mpi") return dist::Algorithm::mpi;
-  const bool tree = options.all_reduce == "halving-doubling" || options.shards > 0;
-  return tree ? dist::Algorithm::halving_doubling : dist::Algorithm::ring;
+  if (const auto measured = measured_exchange(options, setup)) return *measured;
+  if (options.all_reduce == "halving-doubling" || options.shards > 0) return dist::Algorithm::halving_doubling;
+  return usual_exchange(machines, gradient_bytes(setup));
 }
 
 // A larger batch makes fewer and truer steps, which can be longer: in proportion (Goyal et al., "Accurate, Large
@@ -130,7 +151,7 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.replicas = replica_count(options);
   trainer.world = &job();
   trainer.shards = options.shards;
-  trainer.exchange = exchange_of(options);
+  trainer.exchange = exchange_of(options, setup);
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));
   trainer.seed = options.seed;
@@ -140,15 +161,23 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.check_parameters = options.check_parameters;
   trainer.label_smoothing = options.label_smoothing;
   trainer.clip_norm = options.clip_norm;
-  trainer.optimizer = {.name = options.optimizer,
-                       .momentum = options.momentum,
-                       .nesterov = options.nesterov,
-                       .weight_decay = options.weight_decay,
-                       .ema_decay = options.ema};
+  trainer.optimizer = optimizer_options(options);
+  if (options.strategy == "parameter-server") {
+    share_image_spec(whole_job(), setup.images);
+    trainer.served = {&whole_job().all(), options.servers, staleness_of(options).has_value()};
+  }
   return trainer;
 }
 
 }  // namespace
+
+nn::OptimizerOptions optimizer_options(const TrainOptions& options) {
+  return {.name = options.optimizer,
+          .momentum = options.momentum,
+          .nesterov = options.nesterov,
+          .weight_decay = options.weight_decay,
+          .ema_decay = options.ema};
+}
 
 Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   check_ranges(options);

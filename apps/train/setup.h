@@ -25,6 +25,8 @@ struct Setup {
   std::int64_t steps_per_epoch = 0;
 };
 
+nn::OptimizerOptions optimizer_options(const TrainOptions& options);
+
 // Throws Error{usage} for options that cannot be, before anything is written; Error{data} if there is no data set.
 Setup make_setup(const TrainOptions& options, const DataReports& reports);
 

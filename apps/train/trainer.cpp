@@ -61,8 +61,9 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
   tails_ = group_.share<Tail>(options_.shards);
   const std::int64_t elements = model().layout().elements();
   square_blocks_ = group_.share<double>((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
-  if (world_.nodes() > 1) make_exchange();
+  if (world_.nodes() > 1 && options_.served.servers == 0) make_exchange();
   if (options_.sync_batch_norm) make_moment_sums();
+  join_servers();
   step_job_ = [this](int replica) { run_step(replica); };
   refresh();
 }
@@ -143,6 +144,7 @@ void Trainer::run_step(int replica) {
   } else {
     add_up(slice);
   }
+  if (client_ != nullptr) return finish_served_step(replica);
   nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());
   mark(replica, StepPart::exchange);
   meet(replica);
@@ -296,7 +298,8 @@ StepResult Trainer::totals() const {
 }
 
 bool Trainer::compares_parameters() const {
-  return world_.nodes() > 1 && options_.check_parameters > 0 && input_.step % options_.check_parameters == 0;
+  const bool same = world_.nodes() > 1 && !options_.served.asynchronous;  // while asynchronous ones differ
+  return same && options_.check_parameters > 0 && input_.step % options_.check_parameters == 0;
 }
 
 // Of the replica's slice, in the tail of its first shard: halves that doubles hold exactly.

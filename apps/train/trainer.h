@@ -19,6 +19,7 @@
 #include "data/transform.h"
 #include "distributed/gradient_exchange.h"
 #include "distributed/mirrored_group.h"
+#include "distributed/parameter_server.h"
 #include "distributed/replica_sum.h"
 #include "distributed/world.h"
 #include "nn/model.h"
@@ -35,6 +36,13 @@ namespace lockring::app {
 
 // Early enough for small models to overlap, and long enough for the wire to be what takes the time.
 constexpr std::int64_t kBucketBytes = std::int64_t{128} << 10;
+
+// Where the parameters are kept, if not by those who train.
+struct Served {
+  dist::Communicator* group = nullptr;  // all ranks: those of the trainers' world first, then the servers
+  int servers = 0;                      // 0: there are none
+  bool asynchronous = false;
+};
 
 struct TrainerOptions {
   std::function<std::unique_ptr<nn::Module>()> build;  // called once a replica
@@ -55,6 +63,7 @@ struct TrainerOptions {
   double clip_norm = 0;  // 0: no clipping
   // Machines compare their parameters every so many steps; 0: never. Those of one machine are one copy.
   std::int64_t check_parameters = 0;
+  Served served = {};
   // Asked by each rank in every step; what one answers, all learn. Null: never.
   std::function<int()> stop_request = {};
 };
@@ -99,6 +108,15 @@ class Trainer {
   void refresh();
   // Null on a job of one machine.
   dist::GradientExchange* exchange() { return exchange_.get(); }
+
+  // With parameter servers (all three do nothing without), by all workers at the same time.
+  // Gets what the servers keep, once all have come this far: the parameters and their average, and for the first rank
+  // the optimizer's state.
+  void settle();
+  // Gives them what the first rank has, and settles.
+  void publish();
+  // Nothing is trained any more.
+  void leave_servers();
   // The coming steps are traced; null for none, which costs a step nothing.
   void set_trace(Trace* trace) { trace_ = trace; }
 
@@ -145,6 +163,10 @@ class Trainer {
   void make_moment_sums();
   void add_up(dist::Slice slice);
   void add_up_machines(int replica);
+  // In trainer_served.cpp: the rest of a step with parameter servers.
+  void join_servers();
+  void finish_served_step(int replica);
+  StepResult push_and_pull();
   void update(dist::Slice slice, const StepResult& result);
   data::Batch read_again(data::Range range) const;
   nn::Context context_of(std::int64_t first_sample) const;
@@ -171,6 +193,7 @@ class Trainer {
   std::vector<std::unique_ptr<nn::Model>> models_;  // one a replica, on one parameter arena
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::Model> average_;
+  std::unique_ptr<dist::ParameterClient> client_;  // null without servers
 
   std::int64_t per_replica_ = 1;      // shards
   std::vector<nn::Arena> gradients_;  // one a shard of this machine; the first takes the sum

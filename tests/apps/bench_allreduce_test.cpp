@@ -1,5 +1,8 @@
 // `lockring bench allreduce` of replicas in one process.
+#include "apps/cluster/calibration.h"
+#include "core/files.h"
 #include "tests/apps/captured_run.h"
+#include "tests/support/temporary_directory.h"
 
 #include <nlohmann/json.hpp>
 
@@ -31,6 +34,23 @@ TEST(BenchAllreduce, PrintsATableForReaders) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("1 ranks on 1 machines, 2 replicas in all; mirrored"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("        4096 "), std::string::npos) << run.out;
+}
+
+TEST(BenchAllreduce, ATableChoosesBySize) {
+  const TemporaryDirectory directory;
+  Calibration calibration;
+  calibration.table.replace({{4096, 1, 1, "ring", {{"ring", 1e-6}, {"mirrored", 2e-6}}},
+                             {65536, 1, 1, "mirrored", {{"ring", 2e-6}, {"mirrored", 1e-6}}}});
+  calibration.cost.bytes = 1;
+  calibration.cost.compute = {{1, 1}};
+  write_file(directory / "table.json", to_text(calibration));
+  const CapturedRun run = captured_run({"bench", "allreduce", "--allreduce-table", directory / "table.json", "--bytes",
+                                        "4K..64K", "--seconds", "0.01", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json rows = Json::parse(run.out);
+  EXPECT_EQ(rows[0]["algorithm"], "ring");
+  EXPECT_EQ(rows[2]["algorithm"], "mirrored");
+  EXPECT_EQ(captured_run({"bench", "allreduce", "--allreduce-table", directory / "none"}).code, 3);
 }
 
 TEST(BenchAllreduce, RefusesWhatCannotBe) {

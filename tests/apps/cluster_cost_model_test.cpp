@@ -21,6 +21,16 @@ CostModel simple() {
   return model;
 }
 
+TEST(CostModel, FitsALineThroughShortAndLongMessages) {
+  const Line exact = fit_line({{1000, 3}, {2000, 5}, {1000000, 2001}});
+  EXPECT_NEAR(exact.fixed, 1, 1e-9);
+  EXPECT_NEAR(exact.slope, 2e-3, 1e-12);
+  // An error of a tenth in the long one hardly moves what the short ones say.
+  EXPECT_NEAR(fit_line({{10, 1}, {20, 1}, {1000000, 1100}, {1000000, 900}}).fixed, 1, 0.05);
+  EXPECT_EQ(fit_line({{1000, 1}, {2000, 3}}).fixed, 0) << "no message takes less than no time";
+  EXPECT_EQ(fit_line({{1000, 3}, {2000, 1}}).slope, 0);
+}
+
 TEST(CostModel, ComputingIsALineBetweenAndBeyondWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(compute_seconds(simple(), 20), 22);
   EXPECT_DOUBLE_EQ(compute_seconds(simple(), 30), 32);
@@ -56,9 +66,12 @@ TEST(CostModel, AgreesWithTheSchedules) {
     }
 }
 
-TEST(CostModel, TheCheapestDependsOnHostsAndBytes) {
-  EXPECT_EQ(cheapest_exchange(simple(), 4, 8000), Algorithm::halving_doubling);
-  EXPECT_EQ(cheapest_exchange(simple(), 3, 80000), Algorithm::ring);
+TEST(CostModel, TheUsualExchangeDependsOnHostsAndBytes) {
+  for (const int hosts : {2, 3, 4, 8}) EXPECT_EQ(usual_exchange(hosts, 16 << 20), Algorithm::ring) << hosts;
+  EXPECT_EQ(usual_exchange(2, 4096), Algorithm::ring) << "the same messages, and it adds meanwhile";
+  EXPECT_EQ(usual_exchange(4, 1600000), Algorithm::ring);
+  EXPECT_EQ(usual_exchange(512, 400000), Algorithm::halving_doubling) << "a ring would take a thousand messages";
+  EXPECT_EQ(usual_exchange(500, 400000), Algorithm::halving_doubling);
 }
 
 TEST(CostModel, AStepIsTheSumOfItsParts) {

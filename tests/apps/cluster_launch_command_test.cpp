@@ -39,8 +39,8 @@ TEST(LaunchCommand, LeavesAHostOutOfTheList) {
             (Words{"mpirun", "-np", "4", "--host", "a:2,c:2", "lockring", "train", "--run-dir", "r"}));
   EXPECT_TRUE(command.drop_host("a"));
   EXPECT_FALSE(command.drop_host("c")) << "the last one stays";
-  EXPECT_EQ(command.words(true, "f"),
-            (Words{"mpirun", "-np", "2", "--host", "c:2", "lockring", "train", "--resume", "--run-dir", "r"}));
+  EXPECT_EQ(command.words(true, "f"), (Words{"mpirun", "-np", "2", "--host", "c:2", "lockring", "train", "--resume",
+                                             "--reshard", "--run-dir", "r"}));
 }
 
 TEST(LaunchCommand, LeavesAHostOutOfTheFile) {
@@ -64,6 +64,13 @@ TEST(LaunchCommand, SharesRanksInProportionWhereSlotsAreNotStated) {
   LaunchCommand command({"mpirun", "-np", "8", "-hostfile", file, "program"});
   EXPECT_TRUE(command.drop_host("d"));
   EXPECT_EQ(command.words(false, "left")[2], "6");
+}
+
+TEST(LaunchCommand, RanksDivideTheShards) {
+  LaunchCommand command({"mpirun", "-np", "4", "--host", "a,b,c,d", "lockring", "train", "--shards", "4"});
+  EXPECT_TRUE(command.drop_host("b"));
+  EXPECT_EQ(command.words(true, ""),
+            (Words{"mpirun", "-np", "2", "--host", "a:1,c:1,d:1", "lockring", "train", "--resume", "--shards", "4"}));
 }
 
 TEST(LaunchCommand, ResumesTrainingOnly) {

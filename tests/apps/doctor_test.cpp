@@ -1,6 +1,9 @@
+#include "apps/cluster/calibration.h"
 #include "apps/machine.h"
 #include "core/devices.h"
+#include "core/files.h"
 #include "tests/apps/captured_run.h"
+#include "tests/support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +36,21 @@ TEST(Doctor, TextFitsOneScreen) {
   for (const char* part : {"instruction set", "affinity mask", "GFLOP/s", "/dev/shm", "GPUs", "CUDA", "OpenSSL"}) {
     EXPECT_NE(run.out.find(part), std::string::npos) << part;
   }
+}
+
+TEST(Doctor, CalibratesAProcessAlone) {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "one.json";
+  const CapturedRun run =
+      captured_run({"doctor", "--calibrate", file, "--model", "lenet", "--replicas", "2", "--seconds", "0.002"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("written to " + file), std::string::npos) << run.out;
+  const Calibration stored = read_calibration(file);
+  EXPECT_EQ(stored.table.choose(4096, 1, 1), "mirrored");
+  EXPECT_EQ(stored.cost.model, "lenet");
+  EXPECT_EQ(captured_run({"doctor", "--calibrate", directory / "no folder/x.json"}).code, 2);
+  write_file(file, "{}");
+  EXPECT_EQ(captured_run({"doctor", "--calibrate", file}).code, 3) << "something else is not overwritten";
 }
 
 TEST(Machine, NumbersAsRanges) {

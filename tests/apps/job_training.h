@@ -22,6 +22,10 @@ struct JobResult {
   bool operator==(const JobResult&) const = default;
 };
 
+constexpr std::uint64_t kJobSeed = 7;
+constexpr double kJobClipNorm = 0.5;
+inline nn::OptimizerOptions job_optimizer() { return {.name = "adamw", .weight_decay = 0.01, .ema_decay = 0.9}; }
+
 // Steps of even, uneven and almost empty batches in four shards, and an evaluation.
 inline JobResult train_in_job(dist::World* world, const std::string& model, int replicas,
                               const std::function<void(TrainerOptions&)>& change = {}) {
@@ -36,9 +40,9 @@ inline JobResult train_in_job(dist::World* world, const std::string& model, int 
   options.shards = 4;
   options.exchange = dist::Algorithm::halving_doubling;
   options.micro_batch = architecture.micro_batch;
-  options.seed = 7;
-  options.optimizer = {.name = "adamw", .weight_decay = 0.01, .ema_decay = 0.9};
-  options.clip_norm = 0.5;
+  options.seed = kJobSeed;
+  options.optimizer = job_optimizer();
+  options.clip_norm = kJobClipNorm;
   options.check_parameters = 2;
   if (change) change(options);
   Trainer trainer(options, split, transform);
@@ -52,6 +56,7 @@ inline JobResult train_in_job(dist::World* world, const std::string& model, int 
     result.losses.push_back(taken.gradient_norm);
     ++step;
   }
+  trainer.settle();
   const auto append = [](std::vector<float>& to, const nn::Arena& arena) {
     const std::span values = arena.buffer().values();
     to.insert(to.end(), values.begin(), values.end());
@@ -62,6 +67,7 @@ inline JobResult train_in_job(dist::World* world, const std::string& model, int 
       evaluate(trainer.workers(), trainer.averaged(), split, data::all_samples(split.size()), transform);
   result.correct = evaluation.correct;
   result.evaluated_loss = evaluation.loss;
+  trainer.leave_servers();
   return result;
 }
 

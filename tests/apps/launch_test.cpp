@@ -57,8 +57,8 @@ TEST_F(LaunchTest, GoesOnFromTheCheckpointOnTheHostsThatAreLeft) {
       {"--restarts", "1"}, {mpirun, "-np", "4", "--host", "a:2,b:2", "lockring", "train", "--run-dir", run_dir()});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(read_file(arguments_file()), "-np 4 --host a:2,b:2 lockring train --run-dir " + run_dir() +
-                                             "\n-np 2 --host a:2 lockring train --resume --run-dir " + run_dir() +
-                                             "\n");
+                                             "\n-np 2 --host a:2 lockring train --resume --reshard --run-dir " +
+                                             run_dir() + "\n");
   expect_said(run, {"host b: rank 1 was ended by signal 9; it is left out, and there are still a",
                     "attempt 2 of 2, from the checkpoint in", "attempt 2 has finished the job"});
 }

@@ -110,6 +110,13 @@ TEST_F(TrainResumeTest, RefusesAChangedRecipeAndChangesNothing) {
   refuse({"--val-fraction", "0.2"}, "--val-fraction '0.1', not '0.2'");
 }
 
+TEST_F(TrainResumeTest, GoesOnWithOtherShardsWhenAsked) {
+  train_well("a", {"--replicas", "2", "--max-steps", "9"});
+  EXPECT_EQ(train("a", {"--replicas", "1", "--resume"}).code, 2);
+  train_well("a", {"--replicas", "1", "--resume", "--reshard"});
+  EXPECT_EQ(metrics("a").size(), 2u);
+}
+
 TEST_F(TrainResumeTest, RefusesToResumeFromWhatIsNoCheckpoint) {
   train_well("a");
   const CapturedRun exists = train("a");

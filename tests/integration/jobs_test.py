@@ -84,10 +84,29 @@ class JobsTest(unittest.TestCase):
             self.assertGreater(row["step_us"], 0)
         self.assertGreater(rows[2]["exchange_us"], rows[1]["exchange_us"])
 
+    def test_training_chooses_by_a_table(self):
+        """Of two hosts, on which the fixed choice would be a ring."""
+        table = self.root / "table.json"
+        seconds = {"ring": 2.0, "halving-doubling": 1.0}
+        table.write_text(json.dumps({
+            "format": 1, "machines": [], "allreduce": [
+                {"bytes": 1 << 20, "ranks": 2, "hosts": 2, "algorithm": "halving-doubling", "seconds": seconds}],
+            "cost": {"model": "mlp", "optimizer": "adam", "parameter_bytes": 1,
+                     "compute": [{"images": 1, "seconds": 1}], "backward_share": 0.5, "update_seconds": 0,
+                     "meeting_seconds": 0, "memory_seconds_per_byte": 0, "latency_seconds": 0,
+                     "link_seconds_per_byte": 0}}))
+        for name, more, expected in (("by table", ["--allreduce-table", table], "halving-doubling between machines"),
+                                     ("by itself", [], "ring between machines")):
+            folder = self.root / name
+            run([HOSTS, "--hosts", 2, PROGRAM, *TRAIN, "--epochs", "1", "--data-dir", self.data, "--run-dir", folder,
+                 "--quiet", *more])
+            self.assertIn(expected, (folder / "log.txt").read_text())
+        self.assertEqual((self.root / "by table/allreduce.json").read_text(), table.read_text())
+
     # launch
 
-    def launch(self, folder, *options, starter=(MPIRUN, "--oversubscribe", "-np", "2")):
-        command = [PROGRAM, "launch", "--backoff", "0.01", *options, "--", *starter, PROGRAM, *TRAIN, "--shards", "2",
+    def launch(self, folder, *options, starter=(MPIRUN, "--oversubscribe", "-np", "2"), train=()):
+        command = [PROGRAM, "launch", "--backoff", "0.01", *options, "--", *starter, PROGRAM, *TRAIN, *train, "--shards", "2",
                    "--epochs", "100000", "--data-dir", self.data, "--run-dir", folder]
         return subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT)
 
@@ -163,6 +182,65 @@ class JobsTest(unittest.TestCase):
             2, PROGRAM, *TRAIN, "--shards", "3", "--data-dir", self.data, "--run-dir", self.root / "mistake")], code=2)
         self.assertIn("it would fail again", result.stderr)
         self.assertNotIn("attempt 2", result.stderr)
+
+    # parameter servers
+
+    def train(self, ranks, name, *more, code=0):
+        folder = self.root / name
+        command = [*TRAIN, "--data-dir", self.data, "--run-dir", folder, "--quiet", "--json", *more]
+        result = run(mpirun(ranks, PROGRAM, *command) if ranks else [PROGRAM, *command], code=code)
+        return folder, result
+
+    def test_parameter_servers_give_the_bits_of_one_process(self):
+        recipe = ["--epochs", "2", "--shards", "2", "--clip-norm", "0.5", "--ema", "0.9"]
+        alone, _ = self.train(0, "alone", *recipe)
+        for ranks, servers in ((2, 1), (3, 1), (4, 2)):
+            folder, result = self.train(ranks, f"{servers} of {ranks} serve", *recipe, "--strategy", "parameter-server",
+                                        "--servers", str(servers))
+            for file in ("last.safetensors", "best.safetensors"):
+                self.assertEqual((folder / file).read_bytes(), (alone / file).read_bytes(), folder.name)
+            self.assertEqual(json.loads(result.stdout)["replicas"], ranks - servers)
+
+    def test_a_run_moves_between_strategies(self):
+        recipe = ["--epochs", "2", "--shards", "2"]
+        whole, _ = self.train(0, "whole", *recipe)
+        folder, _ = self.train(3, "moved", *recipe, "--strategy", "parameter-server", "--max-steps", "7")
+        self.train(3, "moved", *recipe, "--strategy", "parameter-server", "--resume", "--max-steps", "12")
+        self.train(0, "moved", *recipe, "--resume")
+        self.assertEqual((folder / "last.safetensors").read_bytes(), (whole / "last.safetensors").read_bytes())
+
+    def test_asynchronous_workers_learn(self):
+        folder, result = self.train(3, "asynchronous", "--epochs", "6", "--strategy", "parameter-server", "--staleness", "2")
+        self.assertGreater(json.loads(result.stdout)["test_accuracy"], 0.5)
+        last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+        self.assertGreater(last["train_accuracy"], 0.5)
+
+    def test_a_signal_to_a_server_saves_and_stops(self):
+        folder = self.root / "served"
+        process = self.launch(folder, starter=(MPIRUN, "--oversubscribe", "-np", "3"), train=(
+            "--strategy", "parameter-server"))
+        self.wait_for("an epoch", lambda: self.epochs(folder))
+        server = next(pid for pid in self.ranks_of(process)
+                      if b"OMPI_COMM_WORLD_RANK=2\0" in Path(f"/proc/{pid}/environ").read_bytes())
+        os.kill(server, signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertIn("go on with: lockring train", errors)
+        self.assertEqual(json.loads((folder / "status.json").read_text())["state"], "stopped")
+
+    def test_mistakes_with_servers_are_named(self):
+        for options, part in ((["--servers", "3"], "--servers 3: expected at least one, and fewer than the 3 ranks"),
+                              (["--staleness", "1", "--clip-norm", "1"], "--clip-norm needs the gradient of all workers"),
+                              (["--allreduce", "ring"], "--allreduce ring: with parameter servers")):
+            _, result = self.train(3, "mistaken", "--strategy", "parameter-server", *options, code=2)
+            self.assertIn(part, result.stderr)
+
+    def test_strategies_are_measured_side_by_side(self):
+        rows = json.loads(run(mpirun(3, PROGRAM, "bench", "strategies", "--seconds", "0.05", "--json")).stdout)
+        self.assertEqual([(row["workers"], row["servers"]) for row in rows],
+                         [(3, 0), (3, 0), (2, 1), (2, 1), (1, 2), (1, 2)])
+        ring, two_to_one = rows[1]["busiest_rank_bytes"], rows[2]["busiest_rank_bytes"]
+        self.assertGreater(two_to_one, 1.4 * ring, "one server moves 4 n bytes, a rank of the ring 8/3 n")
+        self.assertLess(rows[4]["busiest_rank_bytes"], 0.3 * two_to_one, "half the slice, for one worker")
 
     # data
 
