@@ -41,11 +41,10 @@ class Policy {
 // "round-robin":       in turn, as often as the weights say, smoothly interleaved
 // "least-connections": the fewest in flight by weight; ties in turn
 // "power-of-two":      the better of two drawn at random (Mitzenmacher, 2001): nearly as good, and several balancers
-// that
-//                      cannot see each other do not all choose the same one
+//                      that cannot see each other do not all choose the same one
 // "hash":              the same one for the same key, and when one comes or goes only its share of the keys moves
-// (highest
-//                      random weight; Thaler and Ravishankar, 1998); requests without a key go to the least loaded
+//                      (highest random weight; Thaler and Ravishankar, 1998); requests without a key go to the least
+//                      loaded
 std::unique_ptr<Policy> make_policy(std::string_view name);
 // The names above. make_policy throws Error{usage} for others.
 std::span<const std::string> policy_names();
