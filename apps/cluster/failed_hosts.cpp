@@ -14,10 +14,10 @@ struct Pattern {
   const char* reason;  // with a place for each other group
 };
 
-// Of Open MPI 4 and OpenSSH.
+// Of Open MPI 4, which speaks under the name that it was started by, and OpenSSH.
 const std::vector<Pattern>& patterns() {
   static const std::vector<Pattern> list{
-      {std::regex(R"(mpirun noticed that process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+))"), 2,
+      {std::regex(R"(\S+ noticed that process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+))"), 2,
        "rank {} was ended by signal {}"},
       {std::regex(R"(Remote daemon: \S+ on node (\S+))"), 1, "mpirun lost its daemon there"},
       {std::regex(R"(ssh: connect to host (\S+) port \d+: (.*))"), 1, "ssh: {}"},

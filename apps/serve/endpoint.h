@@ -30,7 +30,7 @@ struct EndpointOptions {
   // Replicas that compute at once: fixed if equal, else as many as the load asks for.
   int least_replicas = 1;
   int most_replicas = 1;
-  BatchOptions batch;
+  BatchOptions batch{};
   std::int64_t max_queue = 256;  // parts of requests that wait
   std::chrono::milliseconds max_queue_time{500};
   std::string balance = "least-connections";  // whose lane a request goes to (apps/balance/policy.h)

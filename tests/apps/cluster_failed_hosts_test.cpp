@@ -18,6 +18,9 @@ TEST(FailedHosts, OfARankThatWasKilled) {
                          "mpirun noticed that process rank 1 with PID 4711 on node node7 exited on signal 9 (Killed).",
                          "-----"}),
             (Failures{{"node7", "rank 1 was ended by signal 9"}}));
+  EXPECT_EQ(
+      failures_in({"mpiexec noticed that process rank 0 with PID 0 on node a exited on signal 11 (Segmentation)."}),
+      (Failures{{"a", "rank 0 was ended by signal 11"}}));
 }
 
 TEST(FailedHosts, OfADaemonThatIsLost) {

@@ -74,8 +74,10 @@ class SelectionTest : public testing::Test {
  protected:
   fs::path path() const { return directory_ / "selection.json"; }
   Selection selection() const {
-    SelectedModel model{
-        .name = "a", .bundle = directory_ / "runs" / "a" / "best.safetensors", .digest = std::string(64, 'a')};
+    SelectedModel model;
+    model.name = "a";
+    model.bundle = directory_ / "runs" / "a" / "best.safetensors";
+    model.digest = std::string(64, 'a');
     model.metrics = {{"val_accuracy", 0.5}};
     model.reproduced = true;
     return {.metric = "val_accuracy", .models = {model}};

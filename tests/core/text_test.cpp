@@ -1,5 +1,6 @@
 #include "core/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -49,7 +50,7 @@ TEST(Printable, LeavesTextAndEscapesTheRest) {
 TEST(Printable, CutsWhatNobodyReads) {
   EXPECT_EQ(printable(std::string(2000, 'x')), std::string(2000, 'x'));
   const std::string half(1000, 'x');
-  EXPECT_EQ(printable("a" + std::string(999'998, 'x') + "\n"),
+  EXPECT_EQ(printable(fmt::format("a{}\n", std::string(999'998, 'x'))),
             "a" + half.substr(1) + " ... 998000 bytes ... " + half.substr(1) + "\\x0a");
 }
 
