@@ -74,6 +74,7 @@ void Body::resize(std::size_t size) {
 }
 
 void Body::append(std::string_view bytes) {
+  if (bytes.empty()) return;
   const std::size_t before = size_;
   if (before + bytes.size() > capacity_) {
     resize(std::max(2 * capacity_, before + bytes.size()));

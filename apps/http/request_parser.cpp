@@ -18,6 +18,8 @@ using BeastError = boost::beast::error_code;
 
 std::string_view view(BeastView text) { return {text.data(), text.size()}; }
 
+constexpr char kBadLineEnd[] = "a line that does not end with CR LF";
+
 [[noreturn]] void refuse(unsigned status, const std::string& message) { throw StatusError(status, message); }
 
 // What Beast tells while it reads; exceptions pass through it.
@@ -51,7 +53,9 @@ class Reader final : public beast::basic_parser<true> {
 
   std::size_t on_body_impl(BeastView, BeastError&) override { return 0; }
 
-  void on_chunk_header_impl(std::uint64_t size, BeastView, BeastError&) override {
+  void on_chunk_header_impl(std::uint64_t size, BeastView extensions, BeastError&) override {
+    // Others may see a line's end there, even within quotes.
+    if (view(extensions).find('\n') != std::string_view::npos) refuse(400, kBadLineEnd);
     if (size > most - body->size()) refuse(413, fmt::format("the body is larger than {} bytes", most));
     // Chunks of a few bytes cost far more than they carry.
     if (++chunks_ > kFreeChunks && body->size() / chunks_ < kMinMeanChunk && size > 0)
@@ -139,7 +143,7 @@ std::size_t RequestParser::find_head(std::string_view bytes) {
     if (end > kMaxHead) refuse(431, fmt::format("the head is larger than {} bytes", kMaxHead));
     scanned_ = found ? end + 1 : end;
     if (!found) break;
-    if (end == line_begin_ || bytes[end - 1] != '\r') refuse(400, "a line that does not end with CR LF");
+    if (end == line_begin_ || bytes[end - 1] != '\r') refuse(400, kBadLineEnd);
     if (line_begin_ > 0 && (bytes[line_begin_] == ' ' || bytes[line_begin_] == '\t'))
       refuse(400, "header lines may not be folded");
     if (line_begin_ == 0) check_request_line(bytes.substr(0, end - 1));
@@ -198,7 +202,7 @@ std::size_t RequestParser::take_chunks(std::string_view bytes, Body& body, std::
   if (reader.is_done()) return used;
   if (left.size() > kMaxTarget) refuse(400, "a chunk's line or a trailer is too long");
   for (std::size_t at = left.find('\n'); at != std::string_view::npos; at = left.find('\n', at + 1)) {
-    if (at == 0 || left[at - 1] != '\r') refuse(400, "a line that does not end with CR LF");
+    if (at == 0 || left[at - 1] != '\r') refuse(400, kBadLineEnd);
   }
   return used;
 }

@@ -22,6 +22,12 @@ TEST(Body, IsAlignedAndHasSlackAtEverySize) {
   }
 }
 
+TEST(Body, OfNothingStaysNothing) {
+  Body body;
+  body.append("");
+  EXPECT_TRUE(body.empty());
+}
+
 TEST(Body, KeepsWhatIsThereWhenResized) {
   Body body;
   body.append("hello");

@@ -64,16 +64,23 @@ TEST(RequestParser, TakesChunksWhereverTheyAreCut) {
   }
 }
 
+// The status with which these chunks are refused; 0: they are taken.
+unsigned take(std::string_view chunks, std::size_t most) {
+  return status_of([&] {
+    RequestParser parser;
+    Request request;
+    parser.parse(kChunked, request);
+    Body body;
+    parser.take_chunks(chunks, body, most);
+  });
+}
+
+TEST(RequestParser, ALineEndInAChunkLineIsRefusedWhereverItIsCut) {
+  EXPECT_EQ(take("5;a=\"W\nx\"\r\nhello\r\n", 5), 400u);
+  EXPECT_EQ(take("5;a=\"W\nx", 5), 400u);
+}
+
 TEST(RequestParser, LimitsChunks) {
-  const auto take = [](std::string_view chunks, std::size_t most) {
-    return status_of([&] {
-      RequestParser parser;
-      Request request;
-      parser.parse(kChunked, request);
-      Body body;
-      parser.take_chunks(chunks, body, most);
-    });
-  };
   EXPECT_EQ(take("5\r\nhello\r\n", 5), 0u);
   EXPECT_EQ(take("5\r\nhello\r\n1\r\n", 5), 413u);
   EXPECT_EQ(take("5;" + std::string(20'000, 'a'), 5), 400u);
