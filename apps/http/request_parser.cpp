@@ -190,7 +190,7 @@ std::size_t RequestParser::take_chunks(std::string_view bytes, Body& body, std::
   reader.body = &body;
   reader.most = most;
   std::size_t used = 0;
-  while (used < bytes.size() && !reader.is_done()) {
+  while (bytes.size() - used >= kShortestEnd && !reader.is_done()) {
     BeastError error;
     const std::size_t took = reader.put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), error);
     used += took;

@@ -13,6 +13,10 @@
 
 namespace lockring::app::http {
 
+// "0\r\n\r\n", the least that a chunked body still lacks before it ends. Beast is not given less: it does not take up a
+// last chunk that it left unfinished.
+inline constexpr std::size_t kShortestEnd = 5;
+
 // How a request's body comes and what its head says of the connection.
 struct Framing {
   std::uint64_t content_length = 0;

@@ -1,5 +1,7 @@
 #include "apps/http/response_parser.h"
 
+#include "apps/http/request_parser.h"
+
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <limits>
@@ -86,6 +88,7 @@ std::size_t ResponseParser::take(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size()) {
     Reader& reader = *impl_->reader;
+    if (reader.is_header_done() && reader.chunked() && bytes.size() - used < kShortestEnd) break;
     BeastError error;
     const std::size_t took = reader.put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), error);
     used += took;

@@ -80,6 +80,18 @@ TEST(RequestParser, ALineEndInAChunkLineIsRefusedWhereverItIsCut) {
   EXPECT_EQ(take("5;a=\"W\nx", 5), 400u);
 }
 
+TEST(RequestParser, TakesALastChunkByteByByte) {
+  RequestParser parser;
+  Request request;
+  parser.parse(kChunked, request);
+  Body body;
+  const std::string_view end = "0\r\n\r\n";
+  for (std::size_t size = 1; size < end.size(); ++size)
+    EXPECT_EQ(parser.take_chunks(end.substr(0, size), body, 5), 0u) << size;
+  EXPECT_EQ(parser.take_chunks(end, body, 5), end.size());
+  EXPECT_TRUE(parser.done());
+}
+
 TEST(RequestParser, LimitsChunks) {
   EXPECT_EQ(take("5\r\nhello\r\n", 5), 0u);
   EXPECT_EQ(take("5\r\nhello\r\n1\r\n", 5), 413u);
