@@ -35,6 +35,7 @@ class Reader final : public beast::basic_parser<true> {
   int version = 0;
   Body* body = nullptr;
   std::size_t most = 0;
+  std::uint64_t left_of_chunk = 0;  // data still to come
 
  private:
   void on_request_impl(beast::verb, BeastView method_text, BeastView target_text, int version_number,
@@ -60,10 +61,12 @@ class Reader final : public beast::basic_parser<true> {
     // Chunks of a few bytes cost far more than they carry.
     if (++chunks_ > kFreeChunks && body->size() / chunks_ < kMinMeanChunk && size > 0)
       refuse(400, fmt::format("{} chunks for {} bytes", chunks_, body->size()));
+    left_of_chunk = size;
   }
 
   std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, BeastError&) override {
     body->append(view(bytes));
+    left_of_chunk -= bytes.size();
     return bytes.size();
   }
 
@@ -190,7 +193,7 @@ std::size_t RequestParser::take_chunks(std::string_view bytes, Body& body, std::
   reader.body = &body;
   reader.most = most;
   std::size_t used = 0;
-  while (bytes.size() - used >= kShortestEnd && !reader.is_done()) {
+  while (bytes.size() - used >= (reader.left_of_chunk > 0 ? 1 : kShortestEnd) && !reader.is_done()) {
     BeastError error;
     const std::size_t took = reader.put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), error);
     used += took;

@@ -80,6 +80,11 @@ TEST(RequestParser, ALineEndInAChunkLineIsRefusedWhereverItIsCut) {
   EXPECT_EQ(take("5;a=\"W\nx", 5), 400u);
 }
 
+TEST(RequestParser, LineEndsInAChunksDataAreData) {
+  EXPECT_EQ(take("e\r\nT: uM\n\r\n", 20), 0u);
+  EXPECT_EQ(take("e\r\n\n", 20), 0u);
+}
+
 TEST(RequestParser, TakesALastChunkByteByByte) {
   RequestParser parser;
   Request request;
