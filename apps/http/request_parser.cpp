@@ -202,7 +202,7 @@ std::size_t RequestParser::take_chunks(std::string_view bytes, Body& body, std::
   }
   // What is left is an unfinished line, or several in a trailer.
   const std::string_view left = bytes.substr(used);
-  if (reader.is_done()) return used;
+  if (reader.is_done() || left.size() < kShortestEnd) return used;
   if (left.size() > kMaxTarget) refuse(400, "a chunk's line or a trailer is too long");
   for (std::size_t at = left.find('\n'); at != std::string_view::npos; at = left.find('\n', at + 1)) {
     if (at == 0 || left[at - 1] != '\r') refuse(400, kBadLineEnd);
