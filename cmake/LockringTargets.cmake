@@ -14,6 +14,10 @@ target_include_directories(lockring_flags INTERFACE
 # off, so that the bits do not depend on what a compiler makes of it; kernels say std::fma where they mean it.
 add_library(lockring_options INTERFACE)
 target_compile_options(lockring_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Half a gigabyte before the compiler looks for garbage: a tenth of its time.
+  target_compile_options(lockring_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(lockring_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
 endif()
