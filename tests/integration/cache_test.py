@@ -15,6 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
+from background import Background
 from small_data import ingest
 
 PROGRAM = sys.argv[1]
@@ -55,8 +56,7 @@ class CacheTest(unittest.TestCase):
         return f"{self.id().rsplit('.', 1)[1]} {self.runs}"
 
     def start(self, options, *flags, run=None, **how):
-        return subprocess.Popen(self.command(run or self.name(), {"--cache-dir": self.cache} | options, *flags),
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **how)
+        return Background(self, self.command(run or self.name(), {"--cache-dir": self.cache} | options, *flags), **how)
 
     def train(self, options, *flags, run=None, **how):
         """The run's name, and what it said."""

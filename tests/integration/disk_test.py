@@ -17,6 +17,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from background import Background
+
 PROGRAM = sys.argv[1]
 SIDE = 12  # of an image
 RECIPE = ["--dataset", "small", "--model", "mlp", "--batch-size", "32", "--replicas", "1"]
@@ -146,12 +148,9 @@ class DiskTest(unittest.TestCase):
 
     def test_a_store_that_vanishes_from_a_run(self):
         """What a run reads from disk it holds open."""
-        process = subprocess.Popen([PROGRAM, "train", *RECIPE, "--epochs", "30", "--cache-memory", "0", "--data-dir",
-                                    self.data, "--run-dir", self.root / "run"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for line in process.stderr:
-            if line.startswith("epoch "):
-                break
+        process = Background(self, [PROGRAM, "train", *RECIPE, "--epochs", "30", "--cache-memory", "0", "--data-dir",
+                                    self.data, "--run-dir", self.root / "run"])
+        process.wait_for_line("epoch ")
         shutil.rmtree(self.data)
         _, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)

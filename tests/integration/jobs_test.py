@@ -15,6 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
+from background import Background
 from small_data import ingest
 
 PROGRAM, MPIRUN, HOSTS = sys.argv[1:4]
@@ -108,16 +109,17 @@ class JobsTest(unittest.TestCase):
     def launch(self, folder, *options, starter=(MPIRUN, "--oversubscribe", "-np", "2"), train=()):
         command = [PROGRAM, "launch", "--backoff", "0.01", *options, "--", *starter, PROGRAM, *TRAIN, *train, "--shards", "2",
                    "--epochs", "100000", "--data-dir", self.data, "--run-dir", folder]
-        return subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT)
+        return Background(self, command, env=ENVIRONMENT)
 
     def epochs(self, folder):
         metrics = folder / "metrics.jsonl"
         return [json.loads(line)["epoch"] for line in metrics.read_text().splitlines()] if metrics.exists() else []
 
-    def wait_for(self, what, condition):
+    def wait_for(self, what, process, condition):
         limit = time.monotonic() + 90
         while not condition():
-            self.assertLess(time.monotonic(), limit, what)
+            self.assertIsNone(process.poll(), process.printed())
+            self.assertLess(time.monotonic(), limit, (what, process.printed()))
             time.sleep(0.02)
 
     def ranks_of(self, launcher):
@@ -129,13 +131,13 @@ class JobsTest(unittest.TestCase):
     def test_a_killed_job_goes_on_from_its_checkpoint(self):
         folder = self.root / "killed"
         process = self.launch(folder, "--restarts", "2")
-        self.wait_for("two epochs", lambda: len(self.epochs(folder)) >= 2)
+        self.wait_for("two epochs", process, lambda: len(self.epochs(folder)) >= 2)
         first = self.ranks_of(process)
         self.assertEqual(len(first), 2)
         os.kill(first[1], signal.SIGKILL)
-        self.wait_for("the end of the first attempt", lambda: not Path(f"/proc/{first[0]}").exists())
+        self.wait_for("the end of the first attempt", process, lambda: not Path(f"/proc/{first[0]}").exists())
         before = len(self.epochs(folder))
-        self.wait_for("more epochs", lambda: len(self.epochs(folder)) > before)
+        self.wait_for("more epochs", process, lambda: len(self.epochs(folder)) > before)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, errors)
@@ -157,13 +159,13 @@ class JobsTest(unittest.TestCase):
         folder = self.root / "two hosts"
         starter = [MPIRUN, "--mca", "plm_rsh_agent", agent, "--host", "hosta:1,hostb:1", "-np", "2"]
         process = self.launch(folder, "--restarts", "1", starter=starter)
-        self.wait_for("an epoch", lambda: self.epochs(folder))
+        self.wait_for("an epoch", process, lambda: self.epochs(folder))
         pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.is_rank_of(pid, folder)]
         victim = next(pid for pid in pids if b"OMPI_COMM_WORLD_RANK=1\0" in Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(victim, signal.SIGKILL)
-        self.wait_for("the end of the first attempt", lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+        self.wait_for("the end of the first attempt", process, lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
         before = len(self.epochs(folder))
-        self.wait_for("more epochs", lambda: len(self.epochs(folder)) > before)
+        self.wait_for("more epochs", process, lambda: len(self.epochs(folder)) > before)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         self.assertIn("host hostb: rank 1 was ended by signal 9; it is left out, and there are still hosta", errors)
@@ -219,7 +221,7 @@ class JobsTest(unittest.TestCase):
         folder = self.root / "served"
         process = self.launch(folder, starter=(MPIRUN, "--oversubscribe", "-np", "3"), train=(
             "--strategy", "parameter-server"))
-        self.wait_for("an epoch", lambda: self.epochs(folder))
+        self.wait_for("an epoch", process, lambda: self.epochs(folder))
         server = next(pid for pid in self.ranks_of(process)
                       if b"OMPI_COMM_WORLD_RANK=2\0" in Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(server, signal.SIGTERM)

@@ -18,6 +18,8 @@ import time
 import unittest
 from pathlib import Path
 
+from background import Background
+
 PROGRAM, MPIRUN, HOSTS = sys.argv[1:4]
 SIDE = 18  # of an image
 RECIPE = ["--dataset", "small", "--model", "cnn_bn", "--epochs", "3", "--batch-size", "96", "--shards", "4",
@@ -72,8 +74,7 @@ class MpiTest(unittest.TestCase):
     def start(self, ranks, name, *more):
         """A job that is in the middle of its training, and the process ids of its ranks."""
         folder = self.root / name
-        process = subprocess.Popen(self.command(ranks, folder, *more, recipe=ENDLESS), text=True, stderr=subprocess.PIPE,
-                                   stdout=subprocess.DEVNULL, env=self.environment())
+        process = Background(self, self.command(ranks, folder, *more, recipe=ENDLESS), env=self.environment())
         metrics = folder / "metrics.jsonl"
         limit = time.monotonic() + 60
         while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < limit:
@@ -120,13 +121,13 @@ class MpiTest(unittest.TestCase):
         """Three in a ring: the one before the stopped one waits for it, and the next for that one."""
         folder = self.root / "stopped machine"
         command = [HOSTS, "--hosts", "3", *self.command(0, folder, "--replicas", "1", "--timeout", "5", recipe=ENDLESS)]
-        process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        process = Background(self, command)
         metrics = folder / "metrics.jsonl"
         limit = time.monotonic() + 60
         while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None and time.monotonic() < limit:
             time.sleep(0.02)
         if process.poll() == 77:
-            self.skipTest(process.stderr.read().strip())
+            self.skipTest(process.communicate()[1].strip())
         os.kill(self.rank_of(2, folder), signal.SIGSTOP)
         _, errors = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)

@@ -111,9 +111,10 @@ class Server:
         ]
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.output = tempfile.TemporaryFile()  # a pipe that nobody reads would stop it once it is full
+        self.process = subprocess.Popen(self.command, stdout=self.output, stderr=subprocess.STDOUT)
         while not self.port_file.exists():
-            assert self.process.poll() is None, self.process.stdout.read()
+            assert self.process.poll() is None, self.printed()
             time.sleep(0.01)
         self.port = int(self.port_file.read_text())
         return self
@@ -121,8 +122,11 @@ class Server:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        output = self.process.communicate(timeout=60)[0]
-        assert self.process.returncode == 0, (self.process.returncode, output)
+        assert self.process.wait(timeout=60) == 0, (self.process.returncode, self.printed())
+
+    def printed(self):
+        self.output.seek(0)
+        return self.output.read().decode()
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

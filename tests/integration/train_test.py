@@ -16,6 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
+from background import Background
 from small_data import ingest
 
 PROGRAM = sys.argv[1]
@@ -58,11 +59,8 @@ class TrainTest(unittest.TestCase):
 
     def interrupt(self, run, interruption, *more, epochs=EPOCHS):
         """Starts a run, waits for the end of an epoch and a random part of the next, and interrupts it."""
-        process = subprocess.Popen(self.command(run, *more, epochs=epochs), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        for line in process.stderr:
-            if line.startswith("epoch "):
-                break
+        process = Background(self, self.command(run, *more, epochs=epochs))
+        process.wait_for_line("epoch ")
         time.sleep(random.random() * self.epoch_seconds)
         interruption(process)
         out, err = process.communicate()
@@ -107,12 +105,11 @@ class TrainTest(unittest.TestCase):
 
     def test_quiet_is_quiet_when_it_is_stopped(self):
         run = self.root / "quiet"
-        process = subprocess.Popen(self.command(run, "--quiet", epochs=ENDLESS), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
+        process = Background(self, self.command(run, "--quiet", epochs=ENDLESS))
         while not (run / "last.safetensors").exists():
             time.sleep(0.01)
         process.terminate()
-        self.assertEqual(process.communicate(), (b"", b""))
+        self.assertEqual(process.communicate(), ("", ""))
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
     def test_a_killed_run_goes_on_from_its_last_checkpoint(self):
@@ -177,7 +174,7 @@ class TrainTest(unittest.TestCase):
     def test_a_run_can_be_watched_from_its_first_moment_on(self):
         folder = self.root / "watched"
         folder.mkdir()
-        process = subprocess.Popen(self.command(folder / "a"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = Background(self, self.command(folder / "a"))
         seen = []
         while process.poll() is None:
             seen += json.loads(self.runs("ls", folder, "--json").stdout)

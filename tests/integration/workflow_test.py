@@ -15,6 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
+from background import Background
 from small_data import write_split
 
 PROGRAM = sys.argv[1]
@@ -65,7 +66,7 @@ class WorkflowTest(unittest.TestCase):
                             "--slots", "2", *more)
 
     def start(self, *more, **how):
-        return subprocess.Popen(self.run_command(*more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+        return Background(self, self.run_command(*more), **how)
 
     def write(self, steps):
         (self.root / "w.yaml").write_text("parameters: {log: , out: }\nsteps:\n" + steps)
