@@ -154,7 +154,8 @@ class JobsTest(unittest.TestCase):
         place = tempfile.TemporaryDirectory(prefix="lockring-agent-")
         self.addCleanup(place.cleanup)
         agent = Path(place.name) / "agent"
-        agent.write_text('#!/usr/bin/env bash\nshift\nexec bash -c "$*"\n')
+        # Hosts do not share a folder for temporary files: two daemons would make the same one at once.
+        agent.write_text('#!/usr/bin/env bash\nexport TMPDIR="${0%/*}/$1"\nmkdir -p "$TMPDIR"\nshift\nexec bash -c "$*"\n')
         agent.chmod(0o755)
         folder = self.root / "two hosts"
         starter = [MPIRUN, "--mca", "plm_rsh_agent", agent, "--host", "hosta:1,hostb:1", "-np", "2"]
