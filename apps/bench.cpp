@@ -4,6 +4,7 @@
 #include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
+#include "apps/train/options.h"
 #include "apps/train/trainer.h"
 #include "core/cpu.h"
 #include "core/error.h"
@@ -38,7 +39,7 @@ struct TrainBench {
   std::string optimizer = "adam";
   std::string exchange = "ring";
   std::string wire = "f32";
-  std::string bucket_bytes = "128K";
+  std::string bucket_bytes = TrainOptions().bucket_bytes;
   double seconds = 3;
   bool json = false;
 

@@ -1,12 +1,13 @@
 // lockring simulate: what training would reach on machines that are not there, from the measured cost model.
 #include "apps/cluster/calibration.h"
 #include "apps/cluster/compute_probe.h"
+#include "apps/cluster/model_cost.h"
 #include "apps/command.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
 #include "apps/text_table.h"
+#include "apps/train/options.h"
 #include "core/error.h"
-#include "nn/model.h"
 #include "nn/optimizer.h"
 
 #include <CLI/CLI.hpp>
@@ -34,7 +35,7 @@ struct Options {
   std::string latency;
   double compute_us = 0;  // a replica's step; 0: measured
   std::string algorithm = "auto";
-  std::string bucket_bytes = "0";
+  std::string bucket_bytes = TrainOptions().bucket_bytes;
   int cores = 0;
   bool json = false;
 };
@@ -44,17 +45,10 @@ constexpr double kMeetingSeconds = 2e-6;
 constexpr double kMemorySecondsPerByte = 1e-10;
 
 void measure(const Options& options, const models::Architecture& architecture, std::int64_t shard, CostModel& cost) {
-  const models::ImageSpec images;
-  const nn::Model model(architecture.build(images), 1);
-  cost.model = options.model;
-  cost.optimizer = options.optimizer;
-  cost.bytes = model.layout().elements() * 4;
-  const auto forward = static_cast<double>(models::multiply_adds(architecture, images));
-  cost.backward_share =
-      1 - forward / (3 * forward - static_cast<double>(models::first_layer_multiply_adds(architecture, images)));
+  cost = model_cost(architecture, options.optimizer);
   cost.meeting_seconds = kMeetingSeconds;
   cost.memory_seconds_per_byte = kMemorySecondsPerByte;
-  const ComputeTime time = time_compute(architecture, images, options.optimizer, shard, 1, 0.5);
+  const ComputeTime time = time_compute(architecture, {}, options.optimizer, shard, 1, 0.5);
   cost.compute = {{shard, time.step}};
   cost.update_seconds = time.update;
 }
@@ -101,7 +95,7 @@ Row predict(const CostModel& cost, const Options& options, const models::Archite
   row.job.replicas = ranks / row.job.hosts * options.replicas;
   row.job.cores = options.cores;
   row.job.last_micro_batch = architecture.micro_batch;
-  row.job.bucket_bytes = parse_bytes(options.bucket_bytes, "--bucket-bytes");
+  row.job.buckets = bucket_sizes(architecture, parse_bytes(options.bucket_bytes, "--bucket-bytes"));
   if (options.algorithm != "auto") row.job.exchange = dist::parse_algorithm(options.algorithm);
   const int workers = ranks * options.replicas;
   row.job.shard = options.strong ? std::max<std::int64_t>((options.batch_size + workers - 1) / workers, 1) : shard;
@@ -191,7 +185,7 @@ Action simulate(CLI::App& app) {
       ->check(within(0, 1e12));
   app.add_option("--allreduce", o->algorithm, "between hosts; auto is what training would choose")
       ->check(one_of({"auto", "ring", "halving-doubling", "recursive-doubling"}));
-  app.add_option("--bucket-bytes", o->bucket_bytes, "gradients that are sent while backward goes on; 0 for none")
+  app.add_option("--bucket-bytes", o->bucket_bytes, "of the gradient, that travel together while backward goes on; 0: all, after it")
       ->type_name("SIZE");
   app.add_option("--cores", o->cores, "that all replicas share, where one machine plays the hosts; 0: one for each")
       ->check(within(0, 1 << 20));

@@ -1,9 +1,9 @@
 #include "apps/cluster/calibrate.h"
 
 #include "apps/cluster/compute_probe.h"
+#include "apps/cluster/model_cost.h"
 #include "apps/cluster/timed_all_reduce.h"
 #include "core/error.h"
-#include "nn/model.h"
 
 #include <algorithm>
 
@@ -68,20 +68,12 @@ void fit_network(const std::vector<AlgorithmRow>& rows, int hosts, CostModel& co
 // On the first machine only: machines are taken to be alike, and emulated ones share their processors.
 void measure_compute(dist::World& world, const CalibrationOptions& options, CostModel& cost) {
   const models::Architecture& architecture = models::find_architecture(options.model);
-  const models::ImageSpec images;
-  const nn::Model model(architecture.build(images), 1);
-  cost.model = options.model;
-  cost.optimizer = options.optimizer;
-  cost.bytes = model.layout().elements() * 4;
-  const auto forward = static_cast<double>(models::multiply_adds(architecture, images));
-  const auto first = static_cast<double>(models::first_layer_multiply_adds(architecture, images));
-  cost.backward_share = (2 * forward - first) / (3 * forward - first);
   constexpr std::int64_t kShards[] = {16, 32, 64, 128};
   std::vector<double> times(std::size(kShards) + 1);
   const bool measures = world.node_index() == 0;
   for (std::size_t i = 0; measures && i < std::size(kShards); ++i) {
     const ComputeTime time =
-        time_compute(architecture, images, options.optimizer, kShards[i], options.replicas, 2 * options.seconds);
+        time_compute(architecture, {}, options.optimizer, kShards[i], options.replicas, 2 * options.seconds);
     times[i] = time.step;
     times.back() = time.update;
   }
@@ -106,6 +98,7 @@ Calibration calibrate(dist::World& world, const CalibrationOptions& options,
       calibration.machines.push_back(world.host(rank));
   dist::MirroredGroup group(world, options.replicas);
   say("all-reduce");
+  calibration.cost = model_cost(models::find_architecture(options.model), options.optimizer);
   const std::vector<AlgorithmRow> rows = measure_all_reduces(world, group, options);
   calibration.table.replace(rows);
   fit_network(rows, world.nodes(), calibration.cost);

@@ -7,14 +7,11 @@
 namespace lockring::app {
 namespace {
 
-// The last bucket may be shorter. Backward makes gradients ready evenly, bucket after bucket; one is sent at a time.
+// Backward makes gradients ready evenly, bucket after bucket; one is sent at a time.
 double exposed_seconds(const CostModel& model, const JobShape& job, dist::Algorithm algorithm, double backward) {
-  const std::int64_t bucket = job.bucket_bytes;
-  const std::int64_t count = (model.bytes + bucket - 1) / bucket;
-  double end = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t bytes = std::min(bucket, model.bytes - i * bucket);
-    const double ready = backward * static_cast<double>(i + 1) / static_cast<double>(count);
+  double ready = 0, end = 0;
+  for (const std::int64_t bytes : job.buckets) {
+    ready += backward / static_cast<double>(job.buckets.size());
     end = std::max(ready, end) + exchange_seconds(model, algorithm, job.hosts, bytes);
   }
   return end - backward;
@@ -108,7 +105,7 @@ StepCost predict_step(const CostModel& model, const JobShape& job) {
   const double tail = exchange_seconds(model, dist::Algorithm::recursive_doubling, job.hosts, 0);
   cost.exchange = exchange_seconds(model, cost.exchange_algorithm, job.hosts, model.bytes) + tail;
   cost.exposed = cost.exchange;
-  if (job.bucket_bytes > 0 && job.hosts > 1) {
+  if (!job.buckets.empty() && job.hosts > 1) {
     const std::int64_t images = job.last_micro_batch > 0 ? std::min(job.last_micro_batch, job.shard) : job.shard;
     const double backward =
         cost.compute * model.backward_share * static_cast<double>(images) / static_cast<double>(job.shard);

@@ -46,7 +46,7 @@ struct JobShape {
   int cores = 0;            // that the replicas of all hosts share, where one machine plays them; 0: a core for each
   std::int64_t shard = 64;  // images a replica and step
   std::int64_t last_micro_batch = 0;  // images in whose backward pass the gradients become ready; 0: the whole shard
-  std::int64_t bucket_bytes = 0;      // that are sent while backward goes on; 0: all, after it
+  std::vector<std::int64_t> buckets = {};  // bytes of each that is sent while backward goes on; none: all, after it
   std::optional<dist::Algorithm> exchange = std::nullopt;  // the usual one
 };
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "apps/data_options.h"
+#include "distributed/buckets.h"
+
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <string>
@@ -45,7 +48,8 @@ struct TrainOptions {
   bool sync_bn = false;
   std::string all_reduce = "auto";
   std::string wire = "f32";           // between machines
-  std::string bucket_bytes = "128K";  // of the gradient, that travel together between machines; 0: all of it
+  // Of the gradient, that travel together between machines; 0: all of it.
+  std::string bucket_bytes = fmt::format("{}K", dist::kBucketBytes >> 10);
   std::string all_reduce_table;       // file of lockring doctor --calibrate; empty: the built-in choice
   std::string strategy = "allreduce";
   int servers = 1;     // of the strategy parameter-server

@@ -1,5 +1,6 @@
 #include "apps/train/trainer.h"
 
+#include "apps/train/gradient_segments.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "distributed/agreement.h"
@@ -185,12 +186,9 @@ void Trainer::add_up_machines(int replica) {
 
 void Trainer::make_exchange() {
   dist::GradientPlan plan{.algorithm = options_.exchange, .wire = options_.wire, .bucket_bytes = options_.bucket_bytes};
-  const std::vector<nn::Segment>& segments = model().layout().segments();
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : model().layout().elements();
-    plan.segments.push_back({segments[i].offset, end});
-    plan.arrive.push_back(segments[i].kind != nn::ParameterKind::statistic);  // moments come with the forward
-  }
+  plan.segments = gradient_segments(model().layout());
+  for (const nn::Segment& segment : model().layout().segments())
+    plan.arrive.push_back(segment.kind != nn::ParameterKind::statistic);  // moments come with the forward
   static_assert(sizeof(Tail) % sizeof(double) == 0);
   constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(Tail) / sizeof(double));
   const std::int64_t begin = group_.job_first() * per_replica_;

@@ -17,6 +17,7 @@
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "data/transform.h"
+#include "distributed/buckets.h"
 #include "distributed/gradient_exchange.h"
 #include "distributed/mirrored_group.h"
 #include "distributed/parameter_server.h"
@@ -34,9 +35,6 @@
 
 namespace lockring::app {
 
-// Early enough for small models to overlap, and long enough for the wire to be what takes the time.
-constexpr std::int64_t kBucketBytes = std::int64_t{128} << 10;
-
 // Where the parameters are kept, if not by those who train.
 struct Served {
   dist::Communicator* group = nullptr;  // all ranks: those of the trainers' world first, then the servers
@@ -52,7 +50,7 @@ struct TrainerOptions {
   // Between machines; what is complete of a step's gradient travels in buckets while the rest is computed.
   dist::Algorithm exchange = dist::Algorithm::ring;
   dist::Wire wire = dist::Wire::f32;
-  std::int64_t bucket_bytes = kBucketBytes;  // 0: one bucket
+  std::int64_t bucket_bytes = dist::kBucketBytes;  // 0: one bucket
   std::int64_t micro_batch = 0;              // 0: the whole shard at once
   // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
   bool sync_batch_norm = false;

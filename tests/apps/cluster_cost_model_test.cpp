@@ -94,7 +94,7 @@ TEST(CostModel, ReplicasThatShareCoresTakeTurns) {
 
 TEST(CostModel, BackwardHidesBucketsButTheLast) {
   // Backward takes 11 s and has 4 buckets; each takes 2 messages and 2000 bytes between two hosts: 4 s.
-  const JobShape shape{.hosts = 2, .shard = 20, .bucket_bytes = 2000, .exchange = Algorithm::ring};
+  const JobShape shape{.hosts = 2, .shard = 20, .buckets = {2000, 2000, 2000, 2000}, .exchange = Algorithm::ring};
   const StepCost cost = predict_step(simple(), shape);
   // They are ready after 2.75, 5.5, 8.25 and 11 s, and sent until 2.75 + 4 * 4 s; the tail takes one more message.
   EXPECT_DOUBLE_EQ(cost.exposed, 2.75 + 16 - 11 + 1);
