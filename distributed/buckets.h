@@ -11,7 +11,8 @@ namespace lockring::dist {
 
 // More would run out of channels.
 constexpr int kMostBuckets = 512;
-// The usual least bytes: early enough for small models to overlap, and long enough for the wire to be what takes the time.
+// The usual least bytes: early enough for small models to overlap, and long enough for the wire to be what takes the
+// time.
 constexpr std::int64_t kBucketBytes = std::int64_t{128} << 10;
 
 // Cuts an arena into buckets of at least `bucket_bytes` each, but for the last; in the order in which a backward pass

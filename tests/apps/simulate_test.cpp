@@ -39,8 +39,7 @@ class SimulateTest : public testing::Test {
 };
 
 TEST_F(SimulateTest, PredictsAStepFromTheCalibration) {
-  const Json rows = simulate({"--ranks", "4", "--batch-size", "400", "--allreduce", "ring",
-                              "--bucket-bytes", "0"});
+  const Json rows = simulate({"--ranks", "4", "--batch-size", "400", "--allreduce", "ring", "--bucket-bytes", "0"});
   ASSERT_EQ(rows.size(), 3);
   EXPECT_EQ(rows[0]["ranks"], 1);
   EXPECT_NEAR(rows[0]["step_us"], 110 + 100, 1e-6);
