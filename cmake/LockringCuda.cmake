@@ -1,9 +1,12 @@
 # GPU support. LOCKRING_CUDA is OFF, ON, AUTO (if nvcc and cuDNN are found), or EMULATED: the same sources compiled as
 # C++ against the test double of tests/fake_cuda, for tests on machines without a GPU.
 #
+# LOCKRING_NCCL is AUTO, ON or OFF: NCCL, between GPUs; never without them.
+#
 # Where there is support, the target lockring_cuda brings the libraries, and lockring_cuda_sources adds files to a
 # target of the calling folder.
 set(LOCKRING_CUDA OFF CACHE STRING "GPU support: OFF, AUTO, ON, or EMULATED for tests")
+set(LOCKRING_NCCL AUTO CACHE STRING "NCCL, where there is GPU support: AUTO, ON or OFF")
 set(CMAKE_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "GPU architectures to compile for")
 
 if(LOCKRING_CUDA STREQUAL ON OR LOCKRING_CUDA STREQUAL AUTO)
@@ -31,8 +34,22 @@ if(LOCKRING_CUDA STREQUAL ON OR LOCKRING_CUDA STREQUAL AUTO)
     message(FATAL_ERROR "LOCKRING_CUDA is ON, but nvcc or cuDNN is missing (compiler: ${CMAKE_CUDA_COMPILER}, "
       "cudnn.h: ${CUDNN_INCLUDE_DIR}, libcudnn: ${CUDNN_LIBRARY}); CUDA_HOME names the toolkit's folder")
   endif()
+  if(TARGET lockring_cuda AND NOT LOCKRING_NCCL STREQUAL OFF)
+    find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${toolkit}/include)
+    find_library(NCCL_LIBRARY nccl HINTS ${toolkit}/lib64 ${toolkit}/lib)
+    mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
+  endif()
+  if(TARGET lockring_cuda AND NCCL_INCLUDE_DIR AND NCCL_LIBRARY AND NOT LOCKRING_NCCL STREQUAL OFF)
+    add_library(lockring_nccl INTERFACE)
+    target_include_directories(lockring_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+    target_link_libraries(lockring_nccl INTERFACE ${NCCL_LIBRARY})
+  elseif(LOCKRING_NCCL STREQUAL ON)
+    message(FATAL_ERROR "LOCKRING_NCCL is ON, but GPU support or NCCL is missing (nccl.h: ${NCCL_INCLUDE_DIR}, "
+      "libnccl: ${NCCL_LIBRARY})")
+  endif()
 elseif(LOCKRING_CUDA STREQUAL EMULATED)
   add_subdirectory(${PROJECT_SOURCE_DIR}/tests/fake_cuda)
+  add_library(lockring_nccl INTERFACE)
   add_library(lockring_cuda INTERFACE)
   target_link_libraries(lockring_cuda INTERFACE lockring_fake_cuda)
 endif()

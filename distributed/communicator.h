@@ -40,6 +40,7 @@ class Communicator {
   std::vector<std::string> all_gather(std::string_view text);
 
   // Polls until `ready`, spinning first, then sleeping. `what` and `whom` are for the message: "the barrier", "rank 3".
+  // Any thread may call it.
   void wait(const std::function<bool()>& ready, std::string_view what, const std::function<std::string()>& whom);
   // The same in an operation that the callers carry out together, all ranks of the group, in the order of the others:
   // with a roll call. `whom` is the member whose message is next.

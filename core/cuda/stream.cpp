@@ -52,6 +52,12 @@ Event::Event() { LOCKRING_CHECK_CUDA(cudaEventCreateWithFlags(&event_, cudaEvent
 Event::~Event() { cudaEventDestroy(event_); }
 void Event::record(cudaStream_t stream) { LOCKRING_CHECK_CUDA(cudaEventRecord(event_, stream)); }
 void Event::hold(cudaStream_t stream) const { LOCKRING_CHECK_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+bool Event::done() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) return false;
+  LOCKRING_CHECK_CUDA(status);
+  return true;
+}
 void Event::synchronize() const { LOCKRING_CHECK_CUDA(cudaEventSynchronize(event_)); }
 
 }  // namespace lockring::cuda

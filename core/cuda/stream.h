@@ -43,6 +43,8 @@ class Event {
   void record(cudaStream_t stream);
   // What is asked of `stream` from now on waits until what was recorded is done.
   void hold(cudaStream_t stream) const;
+  // Whether what was recorded is done.
+  bool done() const;
   // The CPU waits.
   void synchronize() const;
 

@@ -1,7 +1,7 @@
-// What the parts of the fake share: two devices, their memory, and the work on their streams.
+// What the parts of the fake share: four devices, their memory, and the work on their streams.
 //
-// Every function takes the machine's lock for itself. A misuse gives the error that CUDA gives and a sentence for
-// people, which last_misuse() keeps.
+// Every function takes the machine's lock for itself, and one that waits must be called without it. A misuse gives the
+// error that CUDA gives and a sentence for people, which last_misuse() keeps.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@
 
 namespace fake_cuda {
 
-constexpr int kDevices = 2;
+constexpr int kDevices = 4;
 
 std::recursive_mutex& machine_lock();
 
@@ -54,7 +54,20 @@ std::string overrun();
 
 // Puts work on a stream, to run later. The stream must live and belong to the current device.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
-// Runs what is on all streams.
+// Work that cannot always run: it is called until it returns true, and holds the stream until then. Of any device.
+cudaError_t enqueue_waiting(cudaStream_t stream, std::function<bool()> work);
+// Whether the stream lives and belongs to the device.
+bool is_stream_of(cudaStream_t stream, int device);
+// Runs what comes first on a stream, if it can. With the lock, and access.
+bool run_first(cudaStream_t stream);
+// Calls `attempt`, with the lock, until it returns true; the other threads may do something in between.
+void run_until(const std::function<bool()>& attempt);
+// Runs what is on all streams, and returns when those of the current device are empty.
 cudaError_t run_all();
+
+// ---- NCCL ----
+
+// The next collective that is asked for never ends, and its ranks see an error.
+void break_next_collective();
 
 }  // namespace fake_cuda

@@ -171,9 +171,9 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* block) {
-  const std::lock_guard lock(machine_lock());
   if (block == nullptr) return cudaSuccess;
   if (const cudaError_t error = run_all(); error != cudaSuccess) return error;  // as CUDA's does
+  const std::lock_guard lock(machine_lock());
   const int device = device_of(block);
   if (device < 0 || !memory(device).release(block))
     return misuse(cudaErrorInvalidDevicePointer, "cudaFree of what cudaMalloc did not give");
@@ -190,9 +190,9 @@ cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* block) {
-  const std::lock_guard lock(machine_lock());
   if (block == nullptr) return cudaSuccess;
   if (const cudaError_t error = run_all(); error != cudaSuccess) return error;
+  const std::lock_guard lock(machine_lock());
   if (pinned_blocks().erase(block) == 0)
     return misuse(cudaErrorInvalidValue, "cudaFreeHost of what cudaHostAlloc did not give");
   std::free(block);

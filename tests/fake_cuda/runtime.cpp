@@ -88,6 +88,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (device < 0 || device >= kDevices) return misuse(cudaErrorInvalidDevice, "a device that is not there");
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   *can = device != peer ? 1 : 0;
   return cudaSuccess;
@@ -102,7 +108,6 @@ cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(ve
 
 // From pageable memory CUDA takes the bytes before it returns; to pageable memory it returns when they are there.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  const std::lock_guard lock(machine_lock());
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = check_copy(to, from, bytes, kind); error != cudaSuccess) return error;
   if (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) {

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 // A place in a stream's work.
@@ -18,7 +20,8 @@ struct Marker {
 
 struct CUstream_st {
   int device;
-  std::deque<std::function<void()>> work;
+  std::deque<std::function<bool()>> work;  // each until it returns true
+  bool running = false;
 };
 
 struct CUevent_st {
@@ -39,28 +42,25 @@ std::vector<cudaStream_t>& streams() {
 
 bool lives(cudaStream_t stream) { return std::ranges::count(streams(), stream) == 1; }
 
-// With access open.
-void run_one(cudaStream_t stream) {
-  const std::function<void()> work = std::move(stream->work.front());
-  stream->work.pop_front();
-  work();
-}
-
 cudaError_t verdict() {
   if (const std::string problem = overrun(); !problem.empty()) return misuse(cudaErrorIllegalAddress, problem);
   return cudaSuccess;
 }
 
-cudaError_t run_stream(cudaStream_t stream) {
-  if (stream->work.empty()) return cudaSuccess;
+// Runs what can run; true once nothing is left.
+bool run_stream(cudaStream_t stream) {
+  if (stream->work.empty()) return true;
   const Access access;
-  while (!stream->work.empty()) run_one(stream);
-  return verdict();
+  while (!stream->work.empty())
+    if (!run_first(stream)) return false;
+  return true;
 }
 
-void run_until_passed(const std::shared_ptr<Marker>& marker) {
-  const Access access;
-  while (!marker->passed) run_one(marker->stream);
+// With access open.
+bool run_until_passed(const std::shared_ptr<Marker>& marker) {
+  while (!marker->passed)
+    if (!run_first(marker->stream)) return false;
+  return true;
 }
 
 cudaError_t bad_stream(cudaStream_t stream) {
@@ -112,18 +112,57 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
   if (stream->device != current_device())
     return misuse(cudaErrorInvalidResourceHandle, "a stream of another device than the current one");
+  return enqueue_waiting(stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
+}
+
+cudaError_t enqueue_waiting(cudaStream_t stream, std::function<bool()> work) {
+  const std::lock_guard lock(machine_lock());
+  if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
   stream->work.push_back(std::move(work));
   return cudaSuccess;
 }
 
-cudaError_t run_all() {
+bool is_stream_of(cudaStream_t stream, int device) {
   const std::lock_guard lock(machine_lock());
-  ++counters().waits;
-  // The youngest first: what happens to follow the order of making is not relied on.
-  cudaError_t error = cudaSuccess;
-  for (std::size_t i = streams().size(); i > 0; --i)
-    if (const cudaError_t status = run_stream(streams()[i - 1]); status != cudaSuccess) error = status;
-  return error;
+  return stream != nullptr && lives(stream) && stream->device == device;
+}
+
+// A stream whose first work waits for another stream is asked again by that one if each waits for the other.
+bool run_first(cudaStream_t stream) {
+  if (stream->running) return false;
+  stream->running = true;
+  const bool done = stream->work.front()();
+  stream->running = false;
+  if (done) stream->work.pop_front();
+  return done;
+}
+
+void run_until(const std::function<bool()>& attempt) {
+  {
+    const std::lock_guard lock(machine_lock());
+    ++counters().waits;
+  }
+  for (;;) {
+    {
+      const std::lock_guard lock(machine_lock());
+      if (attempt()) return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+cudaError_t run_all() {
+  run_until([] {
+    bool done = true;
+    // The youngest first: what happens to follow the order of making is not relied on.
+    for (std::size_t i = streams().size(); i > 0; --i)
+      done &= run_stream(streams()[i - 1]) || streams()[i - 1]->device != current_device();
+    return done;
+  });
+  return verdict();
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& config, std::initializer_list<Argument> arguments,
@@ -156,19 +195,23 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (const cudaError_t error = cudaStreamSynchronize(stream); error != cudaSuccess) return error;
   const std::lock_guard lock(machine_lock());
-  if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
-  const cudaError_t error = run_stream(stream);
   std::erase(streams(), stream);
   delete stream;
-  return error;
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const std::lock_guard lock(machine_lock());
-  ++counters().waits;
-  if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
-  return run_stream(stream);
+  cudaError_t error = cudaSuccess;
+  bool worked = false;
+  run_until([&] {
+    error = bad_stream(stream);
+    if (error != cudaSuccess) return true;
+    worked |= !stream->work.empty();
+    return run_stream(stream);
+  });
+  return worked && error == cudaSuccess ? verdict() : error;
 }
 
 cudaError_t cudaDeviceSynchronize() { return run_all(); }
@@ -195,13 +238,22 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const std::lock_guard lock(machine_lock());
   if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
   if (event->marker == nullptr) return cudaSuccess;  // never recorded: CUDA, too, waits for nothing
-  stream->work.push_back([marker = event->marker] { run_until_passed(marker); });
-  return cudaSuccess;
+  return enqueue_waiting(stream, [marker = event->marker] { return run_until_passed(marker); });
+}
+
+// Time passes between two questions: one piece of work.
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(machine_lock());
+  if (event->marker == nullptr || event->marker->passed) return verdict();
+  const Access access;
+  run_first(event->marker->stream);
+  return cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const std::lock_guard lock(machine_lock());
-  ++counters().waits;
-  if (event->marker != nullptr) run_until_passed(event->marker);
+  run_until([&] {
+    const Access access;
+    return event->marker == nullptr || run_until_passed(event->marker);
+  });
   return verdict();
 }

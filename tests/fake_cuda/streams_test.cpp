@@ -101,7 +101,7 @@ TEST_F(FakeStreams, StreamsThatAreNoneAreRefused) {
 TEST_F(FakeStreams, AStreamOfAnotherDeviceIsRefused) {
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cudaMemsetAsync(block_, 0, 4, first_), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaSetDevice(kDevices), cudaErrorInvalidDevice);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 

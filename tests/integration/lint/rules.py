@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "data": {"core", "data"},
     "distributed": {"core", "distributed"},
     "apps": set(SOURCE_FOLDERS),
-    "fake_cuda": {"core", "ops"},
+    "fake_cuda": {"core", "ops", "distributed"},
     "docs": set(SOURCE_FOLDERS),
 }
 
