@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/peak.h"
 #include "core/text.h"
+#include "distributed/device_communicator.h"
 #include "nn/optimizer.h"
 
 #include <fmt/ranges.h>
@@ -60,8 +61,8 @@ Json gpus_json(const GpuReport& report) {
                     {"multiprocessors", gpu.multiprocessors},
                     {"memory_bytes", {{"total", gpu.memory_total}, {"free", gpu.memory_free}}},
                     {"peers", gpu.peers}});
-  return {{"devices", list},        {"missing", report.missing}, {"driver", report.driver},
-          {"cuda", report.runtime}, {"cudnn", report.cudnn},     {"cublas", report.cublas}};
+  return {{"devices", list},       {"missing", report.missing}, {"driver", report.driver},     {"cuda", report.runtime},
+          {"cudnn", report.cudnn}, {"cublas", report.cublas},   {"nccl", dist::nccl_version()}};
 }
 
 Json report_json(const Machine& machine, const Peaks& peaks) {
@@ -126,8 +127,9 @@ void print_gpus() {
                                   : fmt::format("reaches the memory of {} directly", fmt::join(gpu.peers, ", "))));
   }
   if (!report.runtime.empty())
-    print_row("versions", fmt::format("driver's CUDA {}, CUDA {}, cuDNN {}, cuBLAS {}", known(report.driver),
-                                      report.runtime, known(report.cudnn), known(report.cublas)));
+    print_row("versions", fmt::format("driver's CUDA {}, CUDA {}, cuDNN {}, cuBLAS {}, NCCL {}", known(report.driver),
+                                      report.runtime, known(report.cudnn), known(report.cublas),
+                                      dist::nccl_version().empty() ? "none" : dist::nccl_version()));
 }
 
 void print_peaks(const Peaks& peaks, int cores) {

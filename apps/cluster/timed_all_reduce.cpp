@@ -1,7 +1,9 @@
 #include "apps/cluster/timed_all_reduce.h"
 
+#include "core/devices.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "core/tensor.h"
 #include "ops/gradient_sums_kernel.h"
 
 #include <algorithm>
@@ -11,11 +13,14 @@
 
 namespace lockring::app {
 
-double time_together(dist::World& world, double seconds, const std::function<void()>& run) {
+namespace {
+
+// As time_together(), of what runs `count` times when it is told to.
+double time_series(dist::World& world, double seconds, const std::function<void(std::int64_t count)>& run) {
   const auto several = [&](std::int64_t count) {
     world.all().barrier();
     const auto start = std::chrono::steady_clock::now();
-    for (std::int64_t i = 0; i < count; ++i) run();
+    run(count);
     const double took = seconds_since(start) / static_cast<double>(count);
     double slowest = 0;
     for (const std::string& text : world.all().all_gather(fmt::format("{}", took)))
@@ -30,6 +35,14 @@ double time_together(dist::World& world, double seconds, const std::function<voi
   for (int round = 0; round < kRounds; ++round) times.push_back(several(count));
   std::ranges::sort(times);
   return times[kRounds / 2];
+}
+
+}  // namespace
+
+double time_together(dist::World& world, double seconds, const std::function<void()>& run) {
+  return time_series(world, seconds, [&](std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) run();
+  });
 }
 
 double time_mirrored(dist::World& world, dist::MirroredGroup& group, std::int64_t elements, double seconds) {
@@ -52,6 +65,35 @@ double time_messages(dist::World& world, dist::Communicator& ranks, const std::s
   std::vector<float> values(static_cast<std::size_t>(elements));
   const dist::Algorithm known = dist::parse_algorithm(algorithm);
   return time_together(world, seconds, [&] { ranks.all_reduce(values, known); });
+}
+
+std::vector<Device> gpus_of_rank(dist::World& world, int replicas) {
+  check(!dist::nccl_version().empty(),
+        "--allreduce nccl: this program was built without NCCL; ring and mirrored add up without it");
+  const int first = world.node().rank() * replicas, needed = world.node().size() * replicas;
+  check(needed <= gpu_count(), ErrorCode::device,
+        "--allreduce nccl needs a GPU for each replica: {} on {}, which has {} ({})", needed, world.host(world.rank()),
+        gpu_count(), gpu_count() == 0 ? describe_gpus().missing : "one process sees no more");
+  std::vector<Device> devices;
+  for (int i = 0; i < replicas; ++i) devices.push_back({DeviceKind::cuda, first + i});
+  return devices;
+}
+
+double time_nccl(dist::World& world, dist::ReplicaTeam& team,
+                 std::span<const std::unique_ptr<dist::DeviceCommunicator>> replicas, std::int64_t elements,
+                 double seconds) {
+  std::vector<Tensor> vectors(replicas.size());
+  team.run([&](int replica) {
+    vectors[replica] = Tensor::zeros({elements}, DType::f32, replicas[replica]->device());
+    replicas[replica]->follow_thread();
+  });
+  const auto run = [&](std::int64_t count) {
+    team.run([&](int replica) {
+      for (std::int64_t i = 0; i < count; ++i) replicas[replica]->all_reduce(vectors[replica].values());
+      replicas[replica]->wait();
+    });
+  };
+  return time_series(world, seconds, run);
 }
 
 }  // namespace lockring::app

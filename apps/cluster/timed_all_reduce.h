@@ -1,12 +1,16 @@
 // How long the replicas of a job take to add up vectors, one way or another.
 #pragma once
 
+#include "distributed/device_communicator.h"
 #include "distributed/mirrored_group.h"
 #include "distributed/world.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace lockring::app {
 
@@ -22,5 +26,14 @@ double time_mirrored(dist::World& world, dist::MirroredGroup& group, std::int64_
 // By messages within `ranks`, a group of the world's, with the algorithm of that name.
 double time_messages(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
                      double seconds);
+
+// The GPUs of this rank's replicas for NCCL: those from its place on its machine on, a GPU each. Throws Error{usage} in
+// a program without NCCL, Error{device} if there are too few GPUs.
+std::vector<Device> gpus_of_rank(dist::World& world, int replicas);
+// By NCCL, between the replicas' GPUs. As nccl-tests measure it: all-reduces are asked for one after the other, and
+// waited for together.
+double time_nccl(dist::World& world, dist::ReplicaTeam& team,
+                 std::span<const std::unique_ptr<dist::DeviceCommunicator>> replicas, std::int64_t elements,
+                 double seconds);
 
 }  // namespace lockring::app

@@ -2,6 +2,7 @@
 #include "apps/machine.h"
 #include "core/devices.h"
 #include "core/files.h"
+#include "distributed/device_communicator.h"
 #include "tests/apps/captured_run.h"
 #include "tests/support/temporary_directory.h"
 
@@ -27,6 +28,7 @@ TEST(Doctor, JsonHoldsTheMachine) {
   EXPECT_TRUE(report["libraries"].contains("zlib"));
   EXPECT_EQ(report["gpus"]["devices"].size(), static_cast<std::size_t>(gpu_count()));
   EXPECT_EQ(report["gpus"]["missing"].get<std::string>().empty(), gpu_count() > 0);
+  EXPECT_EQ(report["gpus"]["nccl"], dist::nccl_version());
 }
 
 TEST(Doctor, TextFitsOneScreen) {

@@ -13,30 +13,8 @@ import time
 import common
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional as F
-
-
-class Residual(nn.Module):
-    def __init__(self, channels):
-        super().__init__()
-        self.body = nn.Sequential(unit(channels, channels), unit(channels, channels))
-
-    def forward(self, x):
-        return x + self.body(x)
-
-
-def unit(inputs, outputs):
-    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
-
-
-def build(width):
-    return nn.Sequential(
-        unit(1, width), nn.MaxPool2d(2),
-        unit(width, 2 * width), Residual(2 * width), nn.MaxPool2d(2),
-        unit(2 * width, 4 * width), Residual(4 * width), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
-        nn.Linear(4 * width, 10),
-    )  # fmt: skip
+from torch_model import residual_network
 
 
 def test_data():
@@ -91,7 +69,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    net = build(args.width).to(memory_format=torch.channels_last)
+    net = residual_network(args.width).to(memory_format=torch.channels_last)
     images, labels = tensors(*common.load_data())
     start = time.perf_counter()
     train(net, images, labels, args)

@@ -1,0 +1,85 @@
+"""Building for a GPU, and a folder that brings all that a machine without tools lacks."""
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+TESTS = ("core", "devices", "models", "nccl", "nn", "ops")
+DATA = Path("/usr/share/datasets/fashion-mnist")
+MOST_BYTES = 60 << 20
+# CUDA's are that machine's own, and so is the C library; the others are taken along unless they are static.
+OF_THE_MACHINE = ("libcuda", "libcudart", "libcudnn", "libcublas", "libnccl", "libc.so", "libm.so", "libpthread",
+                  "libdl.so", "librt.so", "libresolv", "ld-linux")
+
+
+def programs(build):
+    """The program and the test programs of a built tree, by name; those that are there."""
+    names = {"lockring": "lockring"} | {f"{name} tests": f"lockring_{name}_tests" for name in TESTS}
+    found = {}
+    for name, file in names.items():
+        for path in (build / file, *sorted(build.glob(f"tests/**/{file}"))):
+            if path.is_file():
+                found.setdefault(name, path)
+    return found
+
+
+def configure_and_build(root, build, *options):
+    targets = [f"lockring_{name}_tests" for name in TESTS if name != "devices"]
+    subprocess.run(["cmake", "-S", root, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DLOCKRING_CUDA=ON",
+                    *options], check=True, stdout=sys.stderr)
+    known = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], check=True, text=True, stdout=subprocess.PIPE)
+    if "lockring_devices_tests:" in known.stdout:
+        targets.append("lockring_devices_tests")
+    subprocess.run(["cmake", "--build", build, "--target", "lockring", *targets], check=True, stdout=sys.stderr)
+
+
+def build(root, folder):
+    """Unless the tree is built."""
+    if "lockring" not in programs(folder):
+        configure_and_build(root, folder)
+
+
+def library_path():
+    """Folders of CUDA's libraries: those that Python's packages bring, then the toolkit's."""
+    packages = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")} | set(sys.path)
+    found = [folder for place in sorted(packages) for folder in sorted(Path(place).glob("nvidia/*/lib"))]
+    return [str(folder) for folder in (*found, Path("/usr/local/cuda/lib64")) if folder.is_dir()]
+
+
+def environment(root):
+    """In which the programs find their libraries."""
+    own = [str(root / "lib")] if (root / "lib").is_dir() else []
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    return os.environ | {"LD_LIBRARY_PATH": ":".join([*own, *library_path(), *filter(None, [before])])}
+
+
+def libraries_of(program):
+    """Paths of the shared libraries that the program needs and another machine may lack."""
+    text = subprocess.run(["ldd", program], check=True, text=True, stdout=subprocess.PIPE).stdout
+    paths = [Path(line.split("=>")[1].split("(")[0].strip()) for line in text.splitlines() if "=> /" in line]
+    return [path for path in paths if not path.name.startswith(OF_THE_MACHINE)]
+
+
+def pack(root, folder):
+    """The scripts, the programs for Hopper alone and without MPI, their libraries, and the data."""
+    built = root / "build/gpu_check"
+    configure_and_build(root, built, "-DCMAKE_CUDA_ARCHITECTURES=90", "-DLOCKRING_MPI=OFF",
+                        "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc")
+    for part in ("build/cuda", "lib", "data"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    for program in programs(built).values():
+        copy = folder / "build/cuda" / program.name
+        subprocess.run(["strip", "-o", copy, program], check=True)
+        for library in libraries_of(program):
+            shutil.copy(library, folder / "lib" / library.name)
+    shutil.copytree(root / "scripts/gpu", folder / "scripts/gpu", dirs_exist_ok=True)
+    shutil.copytree(root / "scripts/bench/peers", folder / "scripts/bench/peers", dirs_exist_ok=True)
+    shutil.copy(root / "scripts/gpu_check", folder / "scripts/gpu_check")
+    for file in DATA.glob("*.gz"):
+        shutil.copy(file, folder / "data" / file.name)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{folder}: {size / (1 << 20):.1f} MB")
+    if size > MOST_BYTES:
+        sys.exit(f"gpu_check: more than the {MOST_BYTES >> 20} MB that may be taken along")

@@ -1,0 +1,228 @@
+"""The parts of a check. Each yields a dictionary: ok, and rows for a table or notes."""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import bundle
+import package
+
+# Recipe, model, and the test accuracy that it must reach.
+RECIPES = [("quick", "cnn", 0.920), ("fast", "resnet", 0.940)]
+MODELS = ("mlp", "cnn", "resnet")
+# Of the GPU's dense products with float32 inputs rounded to TF32, in TFLOP/s, by a part of its name.
+PEAKS = {"H200": 494.7, "H100": 494.7, "A100": 156.0, "B200": 1100.0}
+# Norm of the difference of a device's gradient to the CPU's, against the CPU's norm, without TF32.
+MOST_DIFFERENCE = 1e-3
+# A first step long enough that rounding parameters does not hide the gradient.
+PROBE_RATE = 100.0
+
+
+class Check:
+    def __init__(self, root, args, deadline):
+        self.root, self.args, self.deadline = root, args, deadline
+        self.programs = package.programs(args.build)
+        self.environment = package.environment(root)
+        self.folder = tempfile.TemporaryDirectory(prefix="lockring-gpu-check-")
+        self.work = Path(self.folder.name)
+        self.dataset_ready = False
+        self.gpu_name = ""
+        self.figures = {}  # by what, model and batch
+
+    def run(self, name):
+        try:
+            return PARTS[name](self)
+        except (RuntimeError, ValueError, OSError, KeyError) as error:
+            return {"ok": False, "notes": [str(error)]}
+
+    def call(self, command, limit=120, **environment):
+        """What a command prints; RuntimeError with its last words if it fails or takes longer than it may."""
+        left = min(limit, self.deadline - time.monotonic())
+        words = " ".join(map(str, command))
+        if left < 1:
+            raise RuntimeError(f"no time is left for: {words}")
+        try:
+            done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  timeout=left, env=self.environment | environment, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"took more than {left:.0f} s: {words}") from None
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
+            raise RuntimeError(f"exit code {done.returncode}: {words}: {' / '.join(said)}")
+        return done.stdout
+
+    def lockring(self, *words, limit=120, **environment):
+        return json.loads(self.call([self.programs["lockring"], *words, "--json"], limit, **environment))
+
+    def data_options(self):
+        """Of a data set that is ingested once."""
+        options = ["--data-dir", self.work / "data"]
+        if not self.dataset_ready:
+            brought = self.root / "data"
+            source = self.args.source or (brought if brought.is_dir() and any(brought.glob("*ubyte*")) else None)
+            self.lockring("data", "ingest", *options, *(["--source", source] if source else []))
+            self.dataset_ready = True
+        return options
+
+    def train(self, name, *words, device=None, limit=120, **environment):
+        """The summary of a training, with the lines of its metrics and its bundle."""
+        folder = self.work / name
+        device = device or self.args.device
+        result = self.lockring("train", *words, *self.data_options(), "--device", device, "--run-dir", folder, "--quiet",
+                               limit=limit, **environment)
+        lines = (folder / "metrics.jsonl").read_text().splitlines()
+        return result | {"epochs_done": [json.loads(line) for line in lines], "folder": folder}
+
+
+def machine(check):
+    report = check.lockring("doctor")
+    gpus = report.get("gpus", {})
+    devices = gpus.get("devices", [])
+    check.gpu_name = devices[0].get("name", "") if devices else ""
+    notes = [f"{key}: {gpus[key]}" for key in ("missing", "driver", "cuda", "cudnn", "cublas", "nccl") if gpus.get(key)]
+    notes += [f"{device.get('name')}, capability {device.get('capability')}" for device in devices]
+    wanted = check.args.device.startswith("cuda")
+    return {"ok": bool(devices) or not wanted, "name": check.gpu_name or "the CPU", "notes": notes}
+
+
+def tests(check):
+    """Every test program; in the smoke those of the runtime and of the ops that are quick to tell."""
+    rows = []
+    for name, program in check.programs.items():
+        if not name.endswith("tests") or (check.args.smoke and name not in ("core tests", "nccl tests")):
+            continue
+        start = time.monotonic()
+        row = {"program": name}
+        try:
+            output = check.call([program, "--gtest_brief=1"], 240, NVIDIA_TF32_OVERRIDE="0")
+            counts = {word: int(count) for word, count in re.findall(r"\[  (PASSED|SKIPPED) +\] (\d+) test", output)}
+            row |= {"passed": counts.get("PASSED", 0), "skipped": counts.get("SKIPPED", 0), "ok": True}
+        except RuntimeError as error:
+            row |= {"ok": False, "said": str(error)[-300:]}
+        rows.append(row | {"seconds": time.monotonic() - start})
+    return {"ok": all(row["ok"] for row in rows), "rows": rows,
+            "notes": [] if rows else ["there are no test programs in the built tree"]}
+
+
+def first_step(check, model, rate, device, tf32):
+    """A training of one plain step on a batch of 128."""
+    name = f"step-{model}-{rate}-{device}-{tf32}".replace(":", "")
+    return check.train(name, "--model", model, "--max-steps", 1, "--optimizer", "sgd", "--momentum", 0, "--lr", rate,
+                       "--val-fraction", 0, "--replicas", 1, device=device,
+                       **({} if tf32 else {"NVIDIA_TF32_OVERRIDE": "0"}))
+
+
+def agreement(check):
+    """Loss and gradient of the first step: a step of plain descent moves the parameters by the gradient."""
+    rows = []
+    for model in MODELS[1:2] if check.args.smoke else MODELS:
+        start = bundle.read(first_step(check, model, 1e-30, "cpu", True)["folder"] / "last.safetensors")
+        reference = first_step(check, model, PROBE_RATE, "cpu", True)
+        expected = bundle.read(reference["folder"] / "last.safetensors")
+        length = bundle.norm_of_difference(start, expected)
+        for tf32 in (False, True):
+            run = first_step(check, model, PROBE_RATE, check.args.device, tf32)
+            found = bundle.read(run["folder"] / "last.safetensors")
+            difference = bundle.norm_of_difference(expected, found) / length
+            rows.append({"model": model, "tf32": tf32, "loss on the CPU": reference["epochs_done"][-1]["train_loss"],
+                         "loss": run["epochs_done"][-1]["train_loss"], "gradient norm": length / PROBE_RATE,
+                         "relative difference of gradients": difference, "ok": tf32 or difference <= MOST_DIFFERENCE})
+    return {"ok": all(row["ok"] for row in rows), "rows": rows}
+
+
+def seconds_to(accuracy, epochs):
+    """Of training, until the held-out images were first classified so well; None if never."""
+    seconds = 0
+    for epoch in epochs:
+        seconds += epoch["seconds"]
+        if epoch.get("val_accuracy", 0) >= accuracy:
+            return seconds
+    return None
+
+
+def accuracy(check):
+    rows = []
+    for recipe, model, least in RECIPES[:1] if check.args.smoke else RECIPES:
+        limit = ["--max-steps", 20] if check.args.smoke else []
+        run = check.train(f"recipe-{recipe}", "--recipe", recipe, "--model", model, *limit, limit=200)
+        rows.append({"recipe": recipe, "model": model, "test accuracy": run["test_accuracy"], "wanted": least,
+                     "seconds to it": seconds_to(least, run["epochs_done"]), "seconds in all": run["wall_seconds"],
+                     "images/s": run["images_per_second"],
+                     "ok": check.args.smoke or run["test_accuracy"] >= least})
+    return {"ok": all(row["ok"] for row in rows), "rows": rows}
+
+
+def shapes(check, sizes):
+    return [("cnn", sizes[0])] if check.args.smoke else [(model, size) for model in MODELS for size in sizes]
+
+
+def bench(check, what, model, size):
+    """Our figures, kept for the comparison."""
+    figures = check.lockring("bench", what, "--model", model, "--batch-size", size, "--device", check.args.device,
+                             "--seconds", "0.3" if check.args.smoke else "1")
+    check.figures[what, model, size] = figures
+    return figures
+
+
+def training(check):
+    adds = {model["name"]: model["multiply_adds"] for model in check.lockring("models")["models"]}
+    peak = next((value for name, value in PEAKS.items() if name in check.gpu_name), None)
+    rows = []
+    for model, size in shapes(check, (128, 1024)):
+        rate = bench(check, "train", model, size)["images_per_second"]
+        # Forward, and twice as much backward.
+        share = rate * 6 * adds[model] / (peak * 1e12) if peak else None
+        rows.append({"model": model, "batch": size, "images/s": rate, "share of TF32's peak": share})
+    return {"ok": True, "rows": rows}
+
+
+def inference(check):
+    rows = []
+    for model, size in shapes(check, (1, 128, 1024)):
+        figures = bench(check, "infer", model, size)
+        rows.append({"model": model, "batch": size, "images/s": figures["images_per_second"],
+                     "latency us, median": figures["latency_us_p50"], "latency us, 99 %": figures["latency_us_p99"]})
+    return {"ok": True, "rows": rows}
+
+
+def pytorch(check):
+    """Beside what was measured before, on as many shapes as there is time for: compiling takes long."""
+    try:
+        check.call([sys.executable, "-c", "import torch"], 60)
+    except RuntimeError:
+        return {"ok": True, "notes": ["PyTorch is not installed"]}
+    peer = check.root / "scripts/bench/peers/torch_gpu_peer.py"
+    rows, notes = [], []
+    for (what, model, size), ours in check.figures.items():
+        try:
+            theirs = json.loads(check.call(
+                [sys.executable, peer, what, "--model", model, "--batch-size", size, "--device",
+                 "cuda" if check.args.device.startswith("cuda") else check.args.device,
+                 "--seconds", "0.2" if check.args.smoke else "0.5"], 120))
+        except RuntimeError as error:
+            notes.append(f"{what} {model} {size}: {error}")
+            continue
+        rates = {form: figures["images_per_second"] for form, figures in theirs["forms"].items()}
+        row = {"what": what, "model": model, "batch": size, "Lockring": ours["images_per_second"]}
+        rows.append(row | rates | {"ratio to the best": ours["images_per_second"] / max(rates.values())})
+        if f"PyTorch {theirs['version']}" not in notes:
+            notes.insert(0, f"PyTorch {theirs['version']}")
+    return {"ok": True, "rows": rows, "notes": ["images a second", *notes]}
+
+
+def nccl(check):
+    """Between as many GPUs as there are; one shows that NCCL starts."""
+    if not check.args.device.startswith("cuda"):
+        return {"ok": True, "notes": ["between GPUs only"]}
+    count = len(check.lockring("doctor")["gpus"]["devices"])
+    rows = check.lockring("bench", "allreduce", "--allreduce", "nccl", "--replicas", count, "--bytes", "4K..64M",
+                          "--seconds", "0.1")
+    return {"ok": True, "rows": [{key: row[key] for key in ("bytes", "replicas", "time_us", "algbw_gbs", "busbw_gbs")}
+                                 for row in rows]}
+
+
+PARTS = {"machine": machine, "tests": tests, "agreement": agreement, "accuracy": accuracy, "nccl": nccl,
+         "training": training, "inference": inference, "pytorch": pytorch}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""scripts/gpu_check: what it makes of figures, of bundles and of failures, and all of it on the CPU of this machine.
+
+    gpu_check_test.py PROGRAM SCRIPTS [ARGUMENTS OF unittest]
+"""
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM, SCRIPTS = Path(sys.argv[1]), Path(sys.argv[2])
+sys.path.insert(0, str(SCRIPTS / "gpu"))
+import bundle
+import package
+import parts
+import report
+
+
+def write_tensors(path, tensors):
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, values in tensors.items():
+        offsets = [len(data), len(data) + 4 * len(values)]
+        header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": offsets}
+        data += struct.pack(f"<{len(values)}f", *values)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class PartsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_bundles_are_compared_by_the_norm_of_their_difference(self):
+        write_tensors(self.folder / "a", {"w": [1, 2, 3], "b": [0]})
+        write_tensors(self.folder / "b", {"w": [1, 2, 6], "b": [4]})
+        a, b = (bundle.read(self.folder / name) for name in "ab")
+        self.assertEqual(bundle.norm_of_difference(a, b), 5)
+        self.assertEqual(bundle.norm_of_difference(a, a), 0)
+        del b["b"]
+        with self.assertRaises(ValueError):
+            bundle.norm_of_difference(a, b)
+
+    def test_time_to_accuracy_counts_training_alone(self):
+        epochs = [{"seconds": 2, "val_accuracy": 0.8}, {"seconds": 3, "val_accuracy": 0.93}, {"seconds": 3}]
+        self.assertEqual(parts.seconds_to(0.92, epochs), 5)
+        self.assertIsNone(parts.seconds_to(0.95, epochs))
+
+    def test_a_report_is_for_programs_and_for_readers(self):
+        results = {"smoke": False, "device": "cuda", "parts": {
+            "machine": {"ok": True, "name": "NVIDIA H200", "notes": ["driver: 13.0"], "seconds": 1},
+            "training": {"ok": True, "rows": [{"model": "cnn", "images/s": 1234567.8}, {"model": "mlp", "share": 0.5}]},
+            "tests": {"ok": False, "rows": [{"program": "ops tests", "ok": False, "said": "a | b"}]}}}
+        report.write(self.folder, results)
+        self.assertEqual(json.loads((self.folder / "report.json").read_text()), results)
+        text = (self.folder / "report.md").read_text()
+        self.assertIn("# Lockring on NVIDIA H200\n\n3 parts, failed: tests.", text)
+        self.assertIn("| model | images/s | share |\n| --- | --- | --- |\n| cnn | 1,234,568 | - |\n| mlp | - | 0.5 |", text)
+        self.assertIn("## tests: FAILED", text)
+        self.assertIn("| ops tests | NO | a / b |", text)
+        self.assertFalse(report.passed(results))
+        del results["parts"]["tests"]
+        self.assertTrue(report.passed(results))
+
+    def test_libraries_of_the_machine_stay_there(self):
+        names = [path.name for path in package.libraries_of(PROGRAM)]
+        self.assertTrue(any(name.startswith("libfmt") for name in names), names)
+        self.assertFalse(any(name.startswith(("libc.so", "libm.so", "libcudnn")) for name in names), names)
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.built = self.folder / "built"
+        self.built.mkdir()
+        (self.built / "lockring").symlink_to(PROGRAM)
+
+    def check(self, *words):
+        """The exit code and the report of a check."""
+        done = subprocess.run([SCRIPTS / "gpu_check", "--out", self.folder / "out", "--build", self.built, *words],
+                              text=True, capture_output=True)
+        file = self.folder / "out/report.json"
+        return done, json.loads(file.read_text()) if file.exists() else {}
+
+    def test_a_part_that_fails_does_not_end_the_others(self):
+        done, results = self.check("--smoke", "--source", self.folder / "nowhere", "--device", "cpu", "--parts",
+                                   "agreement,machine")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nowhere", results["parts"]["agreement"]["notes"][0])
+        self.assertTrue(results["parts"]["machine"]["ok"], results)
+
+    def test_no_part_takes_longer_than_there_is(self):
+        done, results = self.check("--minutes", "0.0001", "--parts", "machine", "--device", "cpu")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no time is left", results["parts"]["machine"]["notes"][0])
+
+    def test_what_cannot_be_is_refused(self):
+        self.assertEqual(self.check("--parts", "poetry")[0].returncode, 2)
+
+
+unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
