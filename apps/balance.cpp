@@ -6,9 +6,9 @@
 #include "apps/http/fetch.h"
 #include "apps/http/termination.h"
 #include "apps/http/tls.h"
+#include "apps/listen_options.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
-#include "core/cpu.h"
 #include "core/text.h"
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <thread>
 
 namespace lockring::app {
 namespace {
@@ -26,21 +25,15 @@ using std::chrono::milliseconds;
 
 struct Options {
   std::vector<std::string> backends;
-  std::string host = "127.0.0.1";
-  int port = 8080;
-  int threads = usable_cores();
-  std::string certificate, key;
+  ListenOptions listen{.port = 8080};
   std::string policy = "least-connections";
   std::string hash_header;
-  std::string max_body = "64M";
-  int max_connections = 10'000;
   std::int64_t timeout_ms = 30'000, connect_timeout_ms = 1000;
   std::string health_target = "/v2/health/ready";
   std::int64_t health_interval_ms = 2000, health_timeout_ms = 1000;
   int fall = 3, rise = 2, eject_after = 5;
   std::int64_t eject_ms = 30'000, slow_start_ms = 10'000;
   double max_ejected = 0.5, retry_share = 0.2;
-  std::int64_t drain_delay_ms = 0, drain_ms = 30'000;
   bool insecure = false;
   std::string authorities;
   bool json = false;
@@ -97,16 +90,9 @@ Backends make_backends(const Options& options) {
 }
 
 http::ServerOptions server_options(const Options& options) {
-  http::ServerOptions server;
-  server.address = options.host;
-  server.port = options.port;
-  server.threads = options.threads;
-  server.certificate = options.certificate;
-  server.key = options.key;
-  server.max_connections = options.max_connections;
+  http::ServerOptions server = options.listen.server_options();
   server.decode_bodies = false;  // what is compressed stays so
-  const auto most = static_cast<std::size_t>(parse_bytes(options.max_body, "--max-body"));
-  server.max_body = [most](std::string_view, std::string_view) { return most; };
+  server.max_body = [most = options.listen.most_body()](std::string_view, std::string_view) { return most; };
   return server;
 }
 
@@ -115,7 +101,8 @@ class Balancer {
  public:
   explicit Balancer(const Options& options)
       : options_(options),
-        proxy_(proxy_options(options), make_backends(options), options.threads, !options.certificate.empty()),
+        proxy_(proxy_options(options), make_backends(options), options.listen.loops(),
+               !options.listen.certificate.empty()),
         server_(server_options(options), [this](http::Request&& request, http::Responder responder) {
           handle(std::move(request), std::move(responder));
         }) {}
@@ -129,17 +116,13 @@ class Balancer {
     announce();
     termination.wait();
     draining_ = true;
-    std::this_thread::sleep_for(milliseconds(options_.drain_delay_ms));
-    const bool all = server_.drain(balance::Clock::now() + milliseconds(options_.drain_ms));
-    server_.stop();
-    return all;
+    return options_.listen.drain(server_);
   }
 
  private:
   void announce() const {
-    const std::string url =
-        fmt::format("{}://{}:{}", options_.certificate.empty() ? "http" : "https",
-                    options_.host.find(':') == std::string::npos ? options_.host : "[" + options_.host + "]", port());
+    options_.listen.note_port(port());
+    const std::string url = options_.listen.url(port());
     if (options_.json) {
       print("{}\n", nlohmann::ordered_json({{"url", url}, {"port", port()}, {"backends", options_.backends}}).dump());
     } else {
@@ -183,20 +166,6 @@ int run(const Options& options) {
   return all ? 0 : exit_code(ErrorCode::other);
 }
 
-void add_server_options(CLI::App& app, Options& options) {
-  app.add_option("--host", options.host, "address to listen on; 0.0.0.0 or :: for every interface");
-  app.add_option("--port", options.port, "0: any that is free")->check(within(0, 65535));
-  app.add_option("--threads", options.threads, "event loops")->check(within(1, 1024));
-  app.add_option("--certificate", options.certificate, "speak TLS with this PEM chain")->type_name("FILE");
-  app.add_option("--key", options.key, "of the certificate")->type_name("FILE");
-  app.add_option("--max-body", options.max_body, "the largest request")->type_name("SIZE");
-  app.add_option("--max-connections", options.max_connections, "more are refused")->check(above(0));
-  app.add_option("--drain-delay-ms", options.drain_delay_ms, "after SIGTERM, say 'not ready' that long before draining")
-      ->check(within(0, 3'600'000));
-  app.add_option("--drain-ms", options.drain_ms, "then wait that long for what is under way")
-      ->check(within(0, 3'600'000));
-}
-
 void add_proxy_options(CLI::App& app, Options& options) {
   const auto names = balance::policy_names();
   app.add_option("--policy", options.policy, "which backend gets a request")
@@ -235,7 +204,7 @@ Action balance_backends(CLI::App& app) {
   app.add_option("--backend", options->backends, "a server: http://host:port, or http://host:port*WEIGHT; repeat")
       ->required()
       ->type_name("URL");
-  add_server_options(app, *options);
+  add_listen_options(app, options->listen);
   add_proxy_options(app, *options);
   add_health_options(app, *options);
   app.add_flag("--json", options->json, "print where it listens as one JSON object");

@@ -1,5 +1,6 @@
 // lockring serve: trained models behind an HTTP server.
 #include "apps/command.h"
+#include "apps/listen_options.h"
 #include "apps/option_values.h"
 #include "apps/serve/run_server.h"
 #include "core/error.h"
@@ -14,24 +15,11 @@ namespace {
 using serve::ServeOptions;
 
 void add_server_options(CLI::App& app, ServeOptions& options) {
-  app.add_option("--host", options.host, "address to listen on; 0.0.0.0 for every interface")->type_name("ADDRESS");
-  app.add_option("--port", options.port, "port to listen on; 0 for any that is free")->check(within(0, 65535));
-  app.add_option("--port-file", options.port_file, "file to write the port to when the server is ready")
-      ->type_name("FILE");
-  app.add_option("--threads", options.threads, "event loops; 0 for one a core")->check(within(0, 256));
-  app.add_option("--tls-cert", options.certificate, "PEM file of the certificate and its chain")->type_name("FILE");
-  app.add_option("--tls-key", options.key, "PEM file of its key")->type_name("FILE");
+  add_listen_options(app, options.listen);
   app.add_option("--api-key-file", options.api_key_file, "only answer requests that have the key in this file")
       ->type_name("FILE");
   app.add_option("--access-log", options.access_log, "file to append a JSON line to for each request; - for stderr")
       ->type_name("FILE");
-  app.add_option("--max-body", options.max_body, "largest body, such as 64M")->type_name("SIZE");
-  app.add_option("--max-connections", options.max_connections, "connections at once")->check(within(1, 1e6));
-  app.add_option("--drain-ms", options.drain_ms, "how long requests may take to end after SIGTERM")
-      ->check(within(0, 3.6e6));
-  app.add_option("--drain-delay-ms", options.drain_delay_ms,
-                 "how long to go on as before, but not ready, after SIGTERM")
-      ->check(within(0, 3.6e6));
 }
 
 void add_engine_options(CLI::App& app, ServeOptions& options) {

@@ -1,6 +1,7 @@
 #include "apps/serve/run_server.h"
 
 #include "apps/http/server.h"
+#include "apps/http/termination.h"
 #include "apps/option_values.h"
 #include "apps/select/selection.h"
 #include "apps/serve/access_log.h"
@@ -8,7 +9,6 @@
 #include "apps/serve/service.h"
 #include "apps/serve/traffic.h"
 #include "apps/terminal.h"
-#include "apps/train/stop_signal.h"
 #include "core/cpu.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -19,7 +19,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 namespace lockring::app::serve {
 namespace fs = std::filesystem;
@@ -121,15 +120,8 @@ bool takes_large_body(std::string_view path) {
 }
 
 http::ServerOptions server_options(const ServeOptions& options, const std::shared_ptr<AccessLog>& log) {
-  http::ServerOptions server;
-  server.address = options.host;
-  server.port = options.port;
-  server.threads = options.threads;
-  server.certificate = options.certificate;
-  server.key = options.key;
-  server.max_connections = options.max_connections;
-  const auto most = static_cast<std::size_t>(parse_bytes(options.max_body, "--max-body"));
-  server.max_body = [most](std::string_view method, std::string_view path) {
+  http::ServerOptions server = options.listen.server_options();
+  server.max_body = [most = options.listen.most_body()](std::string_view method, std::string_view path) {
     constexpr std::size_t kSmall = 64 << 10;
     return method == "POST" && takes_large_body(path) ? most : std::min(most, kSmall);
   };
@@ -157,17 +149,15 @@ std::string http_metrics(const http::Counters& counters) {
 }
 
 void announce(const ServeOptions& options, const Repository& repository, int port) {
-  if (!options.port_file.empty()) write_file(options.port_file, std::to_string(port) + "\n");
+  options.listen.note_port(port);
   if (options.quiet) return;
-  const std::string host = options.host == "0.0.0.0" || options.host == "::" ? "localhost" : options.host;
   for (const auto& servable : repository.all()) {
     const Description& description = servable->description();
     print("  {}  version {}  {}\n", description.name, description.version,
           description.architecture.empty() ? description.platform + " of " + std::to_string(description.members.size())
                                            : description.architecture);
   }
-  print("serving at {}://{}:{}/\n", options.certificate.empty() ? "http" : "https",
-        host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
+  print("serving at {}/\n", options.listen.url(port));
   std::fflush(stdout);
 }
 
@@ -175,7 +165,7 @@ void announce(const ServeOptions& options, const Repository& repository, int por
 
 int run_server(const ServeOptions& options) {
   check(!options.models.empty() || !options.repository.empty(), "expected a selection, bundles, or --repository");
-  const StopSignal signal;
+  http::Termination termination;
   Repository repository(endpoint_options(options), options.repository);
   const std::vector<std::string> names = add_models(options, repository);
   add_ensemble(options, repository, names);
@@ -194,11 +184,9 @@ int run_server(const ServeOptions& options) {
   service.set_ready(true);  // every model has answered its own sample
   server.start();
   announce(options, repository, server.port());
-  while (StopSignal::received() == 0) std::this_thread::sleep_for(milliseconds(20));
+  termination.wait();
   service.set_ready(false);
-  std::this_thread::sleep_for(milliseconds(options.drain_delay_ms));
-  const bool drained = server.drain(std::chrono::steady_clock::now() + milliseconds(options.drain_ms));
-  server.stop();
+  const bool drained = options.listen.drain(server);
   repository.stop();
   if (!drained && !options.quiet)
     fmt::print(stderr, "lockring: requests that took longer than --drain-ms were cut off\n");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/data_options.h"
+#include "apps/listen_options.h"
 
 #include <cstdint>
 #include <string>
@@ -12,18 +13,9 @@ namespace lockring::app::serve {
 struct ServeOptions {
   std::vector<std::string> models;
   std::string repository;
-  std::string host = "127.0.0.1";
-  int port = 8000;
-  std::string port_file;
-  int threads = 0;
-  std::string certificate;
-  std::string key;
+  ListenOptions listen;
   std::string api_key_file;
   std::string access_log;
-  std::string max_body = "64M";
-  int max_connections = 10'000;
-  std::int64_t drain_ms = 30'000;
-  std::int64_t drain_delay_ms = 0;
 
   std::string replicas = "auto";
   std::string balance = "least-connections";

@@ -150,7 +150,7 @@ class Ours(unittest.TestCase):
                 (["--backend", "localhost:1", "--backend", "http://localhost:1"], 2, "twice"),
                 (["--backend", "localhost:1", "--policy", "hash"], 2, "--hash-header"),
                 (["--backend", "localhost:1", "--policy", "rround-robin"], 2, "round-robin"),
-                (["--backend", "localhost:1", "--certificate", "/nowhere"], 2, "key"),
+                (["--backend", "localhost:1", "--tls-cert", "/nowhere"], 2, "key"),
                 (["--backend", "localhost:1", "--host", "nowhere.invalid"], 2, "nowhere.invalid")):
             found, text = complaint(*arguments)
             self.assertEqual(found, code, text)
@@ -169,7 +169,7 @@ class Tls(unittest.TestCase):
                            check=True, capture_output=True)
             servers = start_servers(stack, 2, ["--tls", certificate, key])
             backends = [word for server in servers for word in ("--backend", f"https://127.0.0.1:{server.port}")]
-            command = [PROGRAM, "balance", "--port", 0, "--json", *backends, "--certificate", certificate, "--key", key]
+            command = [PROGRAM, "balance", "--port", 0, "--json", *backends, "--tls-cert", certificate, "--tls-key", key]
             trusting = stack.enter_context(running([*command, "--ca", certificate], stdout=subprocess.PIPE))
             doubting = stack.enter_context(running(command, stdout=subprocess.PIPE))
             url, refused = (json.loads(balancer.stdout.readline())["url"] for balancer in (trusting, doubting))
