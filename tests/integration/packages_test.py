@@ -7,7 +7,6 @@ They are in an environment that scripts/setup --test makes.
 """
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,14 +16,10 @@ import time
 import unittest
 from pathlib import Path
 
+import test_environment
 from small_data import SIDE, ingest
 
-ENVIRONMENT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockring/test-env"
-if Path(sys.prefix) != ENVIRONMENT:
-    python = ENVIRONMENT / "bin/python"
-    if not python.exists():
-        sys.exit(f"there is no {python}; run scripts/setup --test")
-    os.execv(python, [str(python), "-B", *sys.argv])
+test_environment.enter()
 
 import numpy as np
 import safetensors.numpy

@@ -14,12 +14,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ENVIRONMENT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockring/test-env"
-if Path(sys.prefix) != ENVIRONMENT:
-    python = ENVIRONMENT / "bin/python"
-    if not python.exists():
-        sys.exit(f"there is no {python}; run scripts/setup --test")
-    os.execv(python, [str(python), "-B", *sys.argv])
+import test_environment
+
+test_environment.enter()
 
 from playwright.sync_api import Error, expect, sync_playwright
 
