@@ -83,6 +83,41 @@ class Crowds(unittest.TestCase):
                 self.assertEqual(good.ask(GOOD)[0], 200)
                 self.assertLess(time.monotonic() - start, 5)
 
+    def check_crowd(self, size, first, more, *options):
+        """Many who send or read a little now and then, as slowhttptest has them: others are served, and they go."""
+        with serving(*options) as server, Client(server.port) as good, contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(Client(server.port)) for _ in range(size)]
+            for client in crowd:
+                client.send(first)
+            end = time.monotonic() + PATIENCE
+            while connections_of(server) > 1:
+                self.assertLess(time.monotonic(), end)
+                for client in crowd:
+                    more(client)
+                start = time.monotonic()
+                self.assertEqual(good.ask(GOOD)[0], 200)
+                self.assertLess(time.monotonic() - start, 5)
+                time.sleep(0.1)
+
+    def test_slow_heads(self):
+        self.check_crowd(300, GOOD[:-2], lambda client: client.send(b"X-More: 1\r\n"), "--header-ms", 1000)
+
+    def test_slow_bodies(self):
+        first = post("Content-Length: 100000", body=b"x")
+        self.check_crowd(300, first, lambda client: client.send(b"x"), "--body-ms", 1000)
+
+    def test_slow_chunks(self):
+        first = post(CHUNKED, body=b"1\r\nx\r\n")
+        self.check_crowd(300, first, lambda client: client.send(b"1\r\nx\r\n"), "--body-ms", 1000)
+
+    def test_slow_readers(self):
+        def read_little(client):
+            with contextlib.suppress(ConnectionResetError):
+                client.socket.recv(5)
+
+        first = b"GET /large?bytes=10000000 HTTP/1.1\r\nHost: x\r\n\r\n"
+        self.check_crowd(30, first, read_little, "--write-ms", 1000)
+
     def test_too_many(self):
         with serving("--max-connections", 20) as server, contextlib.ExitStack() as stack:
             clients = [stack.enter_context(Client(server.port)) for _ in range(20)]
