@@ -1,5 +1,6 @@
 #include "apps/http/acceptor.h"
 
+#include "apps/http/short_turns.h"
 #include "core/error.h"
 
 #include <arpa/inet.h>
@@ -116,6 +117,7 @@ void Acceptor::stop() {
 
 void Acceptor::run() {
   pthread_setname_np(pthread_self(), "http-accept");
+  take_short_turns();
   pollfd waits[] = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
   while (true) {
     ::poll(waits, 2, -1);

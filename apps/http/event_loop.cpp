@@ -1,6 +1,7 @@
 #include "apps/http/event_loop.h"
 
 #include "apps/http/connection.h"
+#include "apps/http/short_turns.h"
 #include "apps/http/stream.h"
 #include "apps/http/tls.h"
 
@@ -64,6 +65,7 @@ void EventLoop::start() {
 void EventLoop::run() {
   this_loop = this;
   pthread_setname_np(pthread_self(), ("http-" + std::to_string(status.index)).c_str());
+  take_short_turns();
   while (true) {
     try {
       io_->run();

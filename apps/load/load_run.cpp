@@ -1,5 +1,6 @@
 #include "apps/load/load_run.h"
 
+#include "apps/http/short_turns.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -246,6 +247,7 @@ LoadResult run_load(const LoadOptions& options, const std::function<bool()>& sto
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     threads.emplace_back([&, i] {
+      http::take_short_turns();
       results[i] = workers[i]->run();
       --running;
     });

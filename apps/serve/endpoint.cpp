@@ -117,13 +117,16 @@ nanoseconds Endpoint::expected_wait() const {
   return nanoseconds(free ? 0 : static_cast<std::int64_t>(wait_factor_ * rows * row_ns_.load() / replicas_));
 }
 
-// Replicas do not always have a core of their own.
+// Replicas do not always have a core of their own. One refused too many costs little, and one that was kept and has to
+// be refused late costs him his time: so the factor follows long waits at once and short ones slowly.
 void Endpoint::note_wait(const Pending& pending, Clock::time_point now) {
-  constexpr double kNewest = 0.05;
+  constexpr double kLonger = 0.2;
+  constexpr double kShorter = 0.01;
   constexpr nanoseconds kLeast = std::chrono::milliseconds(1);  // shorter waits tell nothing
   if (pending.expected < kLeast) return;
   const double seen = std::chrono::duration<double>(now - pending.arrived) / pending.expected * wait_factor_;
-  wait_factor_ = std::clamp((1 - kNewest) * wait_factor_ + kNewest * seen, 0.5, 10.0);
+  wait_factor_ += (seen > wait_factor_ ? kLonger : kShorter) * (seen - wait_factor_);
+  wait_factor_ = std::clamp(wait_factor_, 0.5, 10.0);
 }
 
 Outcome Endpoint::refusal(const Request& request, Clock::time_point now, nanoseconds& wait) const {

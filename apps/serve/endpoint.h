@@ -102,7 +102,7 @@ class Endpoint : public Servable, public std::enable_shared_from_this<Endpoint> 
   Clock::time_point next_check_ = Clock::time_point::max();
   std::atomic<double> row_ns_ = 0;  // time to compute one image, smoothed
 
-  double wait_factor_ = 1;  // how much longer requests wait than the time of those ahead says; smoothed
+  double wait_factor_ = 1;  // how much longer requests wait than the time of those ahead says, seldom more
 
   std::vector<std::thread> threads_;
 };
