@@ -64,6 +64,12 @@ Action serve_models(CLI::App& app) {
   app.add_option("--repository", options->repository,
                  "folder of models in numbered versions: MODEL/VERSION/*.safetensors")
       ->type_name("DIR");
+  app.add_option("--version-policy", options->version_policies,
+                 "which versions are served at once: latest:N, all, or a list such as 1,3; MODEL=... for one model")
+      ->type_name("POLICY");
+  app.add_option("--repository-poll-secs", options->repository_poll_seconds,
+                 "how often to look for versions that came or went; 0 for never")
+      ->check(within(0, 86'400));
   add_server_options(app, *options);
   add_engine_options(app, *options);
   add_traffic_options(app, *options);

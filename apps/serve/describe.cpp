@@ -86,12 +86,14 @@ std::string models_json(const Repository& repository) {
   return text({{"models", names}});
 }
 
-std::string metadata_json(const Description& description) {
+std::string metadata_json(const Description& description, const std::vector<std::shared_ptr<Servable>>& versions) {
+  Json numbers = Json::array();
+  for (const auto& version : versions) numbers.push_back(version->description().version);
   Json outputs = Json::array();
   for (const OutputInfo& output : outputs_of(description))
     outputs.push_back(tensor_json(output.name, output.dimensions));
   Json json = {{"name", description.name},
-               {"versions", {description.version}},
+               {"versions", numbers},
                {"platform", description.platform},
                {"inputs", {tensor_json(description.input, image_of(description))}},
                {"outputs", outputs}};
@@ -153,11 +155,17 @@ void check_parameters_json(std::string_view body) {
     check(key == "unload_dependents", "parameters.{}: models are loaded as they lie in the repository", key);
 }
 
-std::string tensorflow_status_json(const Description& description) {
-  return text({{"model_version_status",
-                {{{"version", description.version},
-                  {"state", "AVAILABLE"},
-                  {"status", {{"error_code", "OK"}, {"error_message", ""}}}}}}});
+std::string tensorflow_status_json(const std::vector<IndexRow>& rows, std::string_view model,
+                                   std::string_view version) {
+  Json status = Json::array();
+  for (const IndexRow& row : rows) {
+    if (row.name != model || row.version.empty() || (!version.empty() && row.version != version)) continue;
+    const bool served = row.state == "READY";
+    status.push_back({{"version", row.version},
+                      {"state", served ? "AVAILABLE" : "END"},
+                      {"status", {{"error_code", served ? "OK" : "UNKNOWN"}, {"error_message", row.reason}}}});
+  }
+  return text({{"model_version_status", status}});
 }
 
 std::string tensorflow_metadata_json(const Description& description) {

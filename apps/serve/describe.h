@@ -15,7 +15,8 @@ namespace lockring::app::serve {
 // Open Inference Protocol v2 and Triton's extensions.
 std::string server_json();
 std::string models_json(const Repository& repository);
-std::string metadata_json(const Description& description);
+// `versions` are those that are served of it, the highest first.
+std::string metadata_json(const Description& description, const std::vector<std::shared_ptr<Servable>>& versions);
 std::string config_json(const Description& description);
 std::string stats_json(const std::vector<std::shared_ptr<Servable>>& servables);
 // `request` is the body: empty, or {"ready": bool}. Throws Error{usage} on anything else.
@@ -24,7 +25,8 @@ std::string index_json(const std::vector<IndexRow>& rows, std::string_view reque
 void check_parameters_json(std::string_view body);
 
 // TensorFlow Serving.
-std::string tensorflow_status_json(const Description& description);
+// Of the model's rows of the index, those of `version`, or all if that is empty.
+std::string tensorflow_status_json(const std::vector<IndexRow>& rows, std::string_view model, std::string_view version);
 std::string tensorflow_metadata_json(const Description& description);
 
 std::string job_json(const JobView& job);

@@ -185,7 +185,7 @@ void write_jobs(Page& page, const JobStore::Counts& counts) {
 }  // namespace
 
 std::string metrics_text(const Repository& repository, const JobStore& jobs) {
-  Page page(repository.all());
+  Page page(repository.all_versions());
   page.head("lockring_build_info", "gauge", "the program");
   page.row("lockring_build_info", fmt::format("version=\"{}\"", version()), 1);
   page.single("lockring_resident_bytes", "gauge", "memory of the process", resident_bytes());

@@ -42,8 +42,19 @@ Json query_parameter(const char* name, const Json& schema, const char* descripti
   return {{"name", name}, {"in", "query"}, {"required", false}, {"description", description}, {"schema", schema}};
 }
 
-Json operation(const char* tag, const char* summary, const Json& all_responses, const Json& parameters = Json::array(),
-               const Json& body = nullptr) {
+// What names and numbers look like: whoever sends others gets 400 or 404.
+Json model_parameter() {
+  return path_parameter("model", {{"type", "string"}, {"pattern", "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"}},
+                        "name of a model, ensemble or split");
+}
+
+Json version_parameter() {
+  return path_parameter("version", {{"type", "string"}, {"pattern", "^[1-9][0-9]{0,17}$"}},
+                        "one of those that are served of it");
+}
+
+Json operation(const char* tag, const char* summary, const Json& all_responses,
+               const std::vector<Json>& parameters = {}, const Json& body = nullptr) {
   Json json = {{"tags", {tag}}, {"summary", summary}, {"parameters", parameters}, {"responses", all_responses}};
   if (!body.is_null()) json["requestBody"] = body;
   return json;
@@ -92,7 +103,7 @@ Json schemas() {
 void add_reads(Json& paths) {
   const Json object = {{"type", "object"}};
   const auto read = [&](const char* path, const char* tag, const char* summary, std::initializer_list<int> errors,
-                        const Json& schema, const Json& parameters = Json::array()) {
+                        const Json& schema, const std::vector<Json>& parameters = {}) {
     paths[path]["get"] = operation(tag, summary, responses({{"200", answer("it", schema)}}, errors), parameters);
   };
   read("/v2", "server", "name, version and extensions", {}, object);
@@ -100,23 +111,31 @@ void add_reads(Json& paths) {
   read("/v2/health/ready", "server", "whether all models answer", {503}, object);
   read("/v2/models", "models", "names of what is served", {}, object);
   read("/v2/models/stats", "models", "statistics of everything", {}, object);
-  const Json model = {path_parameter("model", {{"type", "string"}}, "name of a model, ensemble or split")};
-  read("/v2/models/{model}", "models", "inputs and outputs", {404, 503}, object, model);
-  read("/v2/models/{model}/ready", "models", "whether it answers", {404, 503}, object, model);
-  read("/v2/models/{model}/config", "models", "configuration as Triton has it", {404, 503}, object, model);
-  read("/v2/models/{model}/stats", "models", "statistics as Triton has them", {404, 503}, object, model);
-  read("/v1/models/{model}", "tensorflow", "status", {404, 503}, object, model);
-  read("/v1/models/{model}/metadata", "tensorflow", "signature", {404, 503}, object, model);
+  using Parameters = std::vector<Json>;
+  const std::pair<std::string, Parameters> forms[] = {
+      {"", {model_parameter()}}, {"/versions/{version}", {model_parameter(), version_parameter()}}};
+  for (const auto& [which, parameters] : forms) {
+    const auto of_model = [&](const std::string& path, const char* tag, const char* summary) {
+      read(path.c_str(), tag, summary, {400, 404, 503}, object, parameters);
+    };
+    of_model("/v2/models/{model}" + which, "models", "inputs and outputs");
+    of_model("/v2/models/{model}" + which + "/ready", "models", "whether it answers");
+    of_model("/v2/models/{model}" + which + "/config", "models", "configuration as Triton has it");
+    of_model("/v2/models/{model}" + which + "/stats", "models", "statistics as Triton has them");
+    of_model("/v1/models/{model}" + which, "tensorflow", "status");
+    of_model("/v1/models/{model}" + which + "/metadata", "tensorflow", "signature");
+  }
   read("/status", "page", "what the page shows", {}, object);
   read("/samples", "page", "pictures to try", {503}, object);
-  const Json id = path_parameter("id", {{"type", "string"}}, "of the job");
+  const Json id = path_parameter("id", {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}}, "of the job");
   const Json wait =
       query_parameter("wait", {{"type", "integer"}, {"minimum", 0}, {"maximum", 3600}}, "seconds to wait for its end");
   read("/jobs/{id}", "jobs", "how a job stands", {400, 404}, reference("Job"), {id, wait});
   read("/jobs/{id}/result", "jobs", "what it came to, as if it had been asked for directly",
        {400, 404, 409, 410, 500, 503, 504}, object, {id, wait});
-  paths["/jobs/{id}"]["delete"] = operation("jobs", "cancels a job, or forgets one that is done",
-                                            responses({{"200", answer("the job", reference("Job"))}}, {404}), {id});
+  paths["/jobs/{id}"]["delete"] =
+      operation("jobs", "cancels a job, or forgets one that is done",
+                responses({{"200", answer("the job", reference("Job"))}}, {400, 404}), {id});
 }
 
 void add_writes(Json& paths, const Json& model) {
@@ -125,7 +144,10 @@ void add_writes(Json& paths, const Json& model) {
   const Json inferred = responses({{"200", answer("the outputs", reference("InferResponse"))},
                                    {"202", answer("with Prefer: respond-async: a job", reference("Job"))}},
                                   {400, 404, 413, 422, 500, 503, 504});
+  const Json version = version_parameter();
   paths["/v2/models/{model}/infer"]["post"] = operation("inference", "inference", inferred, {model}, infer_body);
+  paths["/v2/models/{model}/versions/{version}/infer"]["post"] =
+      operation("inference", "inference by one version", inferred, {model, version}, infer_body);
   const Json binary = {{"type", "string"}, {"format", "binary"}};
   const Json form = {{"type", "object"}, {"required", {"image"}}, {"properties", {{"image", binary}}}};
   Json picture = content(form, "multipart/form-data");
@@ -139,21 +161,21 @@ void add_writes(Json& paths, const Json& model) {
                 {{"required", true}, {"content", picture}});
   const Json instances = {{"type", "object"},
                           {"properties", {{"instances", {{"type", "array"}, {"items", Json::object()}}}}}};
-  paths["/v1/models/{model}:predict"]["post"] =
-      operation("tensorflow", "inference",
-                responses({{"200", answer("the predictions", object)}}, {400, 404, 413, 500, 503, 504}), {model},
-                {{"required", true}, {"content", content(instances)}});
+  const Json predicted = responses({{"200", answer("the predictions", object)}}, {400, 404, 413, 500, 503, 504});
+  const Json predict_body = {{"required", true}, {"content", content(instances)}};
+  paths["/v1/models/{model}:predict"]["post"] = operation("tensorflow", "inference", predicted, {model}, predict_body);
+  paths["/v1/models/{model}/versions/{version}:predict"]["post"] =
+      operation("tensorflow", "inference by one version", predicted, {model, version}, predict_body);
   const Json job = {{"type", "object"},
                     {"required", {"model", "request"}},
                     {"properties", {{"model", {{"type", "string"}}}, {"request", reference("InferRequest")}}}};
   paths["/jobs"]["post"] = operation(
-      "jobs", "begins a job", responses({{"202", answer("the job", reference("Job"))}}, {400, 404, 413, 422, 503}),
-      Json::array(), {{"required", true}, {"content", content(job)}});
+      "jobs", "begins a job", responses({{"202", answer("the job", reference("Job"))}}, {400, 404, 413, 422, 503}), {},
+      {{"required", true}, {"content", content(job)}});
   const Json maybe = {{"required", false}, {"content", content(object)}};
   const Json list = {{"type", "array"}, {"items", object}};
   paths["/v2/repository/index"]["post"] =
-      operation("repository", "models and versions", responses({{"200", answer("rows", list)}}, {400, 413}),
-                Json::array(), maybe);
+      operation("repository", "models and versions", responses({{"200", answer("rows", list)}}, {400, 413}), {}, maybe);
   for (const char* verb : {"load", "unload"})
     paths[std::string("/v2/repository/models/{model}/") + verb]["post"] = operation(
         "repository", verb, responses({{"200", {{"description", "done"}}}}, {400, 404, 413, 500, 503}), {model}, maybe);
@@ -164,11 +186,11 @@ void add_writes(Json& paths, const Json& model) {
 std::string openapi_json(const Repository& repository) {
   Json names = Json::array();
   for (const auto& servable : repository.all()) names.push_back(servable->description().name);
-  Json schema = {{"type", "string"}};
-  if (!names.empty()) schema["example"] = names[0];
+  Json model = model_parameter();
+  if (!names.empty()) model["schema"]["example"] = names[0];
   Json paths = Json::object();
   add_reads(paths);
-  add_writes(paths, path_parameter("model", schema, "name of a model, ensemble or split"));
+  add_writes(paths, model);
   const Json json = {{"openapi", "3.0.3"},
                      {"info",
                       {{"title", "Lockring"},

@@ -4,21 +4,24 @@
 #include "core/error.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace lockring::app::serve {
 
-Repository::Repository(const EndpointOptions& options, std::filesystem::path folder)
-    : options_(options), folder_(std::move(folder)) {}
+Repository::Repository(const EndpointOptions& options, std::filesystem::path folder, VersionPolicies policies)
+    : options_(options), folder_(std::move(folder)), policies_(std::move(policies)) {}
 
 Repository::~Repository() { stop(); }
 
 void Repository::stop() {
   const std::scoped_lock changes(changes_);
-  for (Entry& entry : entries_)
-    if (entry.endpoint != nullptr) entry.endpoint->stop();
+  for (const Entry& entry : entries_)
+    for (const Version& version : entry.versions) version.endpoint->stop();
+  retirement_.stop();
+}
+
+std::shared_ptr<Servable> Repository::Entry::current() const {
+  return versions.empty() ? made : versions.front().endpoint;
 }
 
 const Repository::Entry* Repository::find_entry(const std::string& name) const {
@@ -32,8 +35,15 @@ Repository::Entry* Repository::find_entry(const std::string& name) {
 
 Repository::Entry& Repository::entry_of(const std::string& name) {
   if (Entry* entry = find_entry(name)) return *entry;
-  entries_.push_back({.name = name, .locate = {}, .servable = {}, .endpoint = {}, .failed = {}, .reason = ""});
+  entries_.push_back({});
+  entries_.back().name = name;
   return entries_.back();
+}
+
+Repository::Entry Repository::copy_of(const std::string& name) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* entry = find_entry(name);
+  return entry == nullptr ? Entry{} : *entry;
 }
 
 void Repository::add_bundle(const std::string& name, std::function<BundleFile()> locate) {
@@ -44,18 +54,7 @@ void Repository::add_bundle(const std::string& name, std::function<BundleFile()>
     check(find_entry(name) == nullptr, "there are two models called '{}'", name);
     entry_of(name).locate = locate;
   }
-  load_bundle(name, locate, 1);
-}
-
-void Repository::add_folder() {
-  const std::scoped_lock changes(changes_);
-  for (const std::string& name : models_in(folder_)) {
-    {
-      const std::scoped_lock lock(mutex_);
-      check(find_entry(name) == nullptr, "there are two models called '{}'", name);
-    }
-    load_from_folder(name);
-  }
+  load_bundle(name, locate);
 }
 
 void Repository::add(std::shared_ptr<Servable> servable) {
@@ -63,21 +62,36 @@ void Repository::add(std::shared_ptr<Servable> servable) {
   const std::string& name = servable->description().name;
   check(is_model_name(name), "'{}' is no name for a model; expected letters, digits, '.', '_' and '-'", name);
   check(find_entry(name) == nullptr, "there are two models called '{}'", name);
-  entry_of(name).servable = std::move(servable);
+  entry_of(name).made = std::move(servable);
 }
 
 std::shared_ptr<Servable> Repository::find(const std::string& name, const std::string& version) const {
   const std::scoped_lock lock(mutex_);
   const Entry* entry = find_entry(name);
-  if (entry == nullptr || entry->servable == nullptr) return nullptr;
-  return version.empty() || entry->servable->description().version == version ? entry->servable : nullptr;
+  if (entry == nullptr) return nullptr;
+  if (version.empty()) return entry->current();
+  if (entry->made != nullptr) return entry->made->description().version == version ? entry->made : nullptr;
+  for (const Version& served : entry->versions)
+    if (served.endpoint->description().version == version) return served.endpoint;
+  return nullptr;
 }
 
 std::vector<std::shared_ptr<Servable>> Repository::all() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::shared_ptr<Servable>> all;
   for (const Entry& entry : entries_)
-    if (entry.servable != nullptr) all.push_back(entry.servable);
+    if (auto servable = entry.current()) all.push_back(std::move(servable));
+  return all;
+}
+
+std::vector<std::shared_ptr<Servable>> Repository::all_versions(const std::string& name) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<Servable>> all;
+  for (const Entry& entry : entries_) {
+    if (!name.empty() && entry.name != name) continue;
+    if (entry.made != nullptr) all.push_back(entry.made);
+    for (const Version& version : entry.versions) all.push_back(version.endpoint);
+  }
   return all;
 }
 
@@ -93,106 +107,71 @@ bool Repository::knows(const std::string& name) const {
 void Repository::load(const std::string& name) {
   check(knows(name), "there is no model '{}' to load", name);
   const std::scoped_lock changes(changes_);
-  std::function<BundleFile()> locate;
-  std::int64_t version = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (Entry* entry = find_entry(name)) {
-      check(entry->servable == nullptr || entry->endpoint != nullptr, "'{}' is made of others; load those", name);
-      locate = entry->locate;
-      version = entry->loads + 1;
-    }
-  }
-  if (locate) return load_bundle(name, locate, version);
-  load_from_folder(name);
+  const Entry before = copy_of(name);
+  check(before.made == nullptr, "'{}' is made of others; load those", name);
+  if (before.locate) return load_bundle(name, before.locate);
+  const Failures failures = load_folder(name, true);
+  if (failures.empty()) return;
+  fail(ErrorCode::data, "model '{}' cannot be served in version {}: {}", name, failures.front().number,
+       failures.front().reason);
 }
 
 void Repository::unload(const std::string& name) {
   const std::scoped_lock changes(changes_);
-  std::shared_ptr<Endpoint> old;
   {
     const std::scoped_lock lock(mutex_);
-    Entry* entry = find_entry(name);
+    const Entry* entry = find_entry(name);
     check(entry != nullptr, "there is no model '{}' to unload", name);
-    check(entry->servable == nullptr || entry->endpoint != nullptr, "'{}' is made of others; unload those", name);
-    old = std::exchange(entry->endpoint, nullptr);
-    entry->servable = nullptr;
-    entry->failed.clear();
-    entry->reason = "unloaded";
+    check(entry->made == nullptr, "'{}' is made of others; unload those", name);
   }
-  retire(std::move(old));
+  publish(name, {}, {});
+  const std::scoped_lock lock(mutex_);
+  entry_of(name).reason = "unloaded";
 }
 
-void Repository::load_bundle(const std::string& name, const std::function<BundleFile()>& locate, std::int64_t version) {
-  const std::string text = std::to_string(version);
+std::shared_ptr<Endpoint> Repository::start(const std::string& name, std::int64_t version,
+                                            const BundleFile& bundle) const {
+  return Endpoint::start(name, std::to_string(version), Model::load(bundle.path, bundle.digest), options_);
+}
+
+// Its versions are how often it was loaded.
+void Repository::load_bundle(const std::string& name, const std::function<BundleFile()>& locate) {
+  const Entry before = copy_of(name);
+  const std::int64_t number = before.loads + 1;
   try {
-    const BundleFile bundle = locate();
-    publish(name, Endpoint::start(name, text, Model::load(bundle.path, bundle.digest), options_), {});
+    publish(name, {{number, "", start(name, number, locate())}}, {});
   } catch (const Error& error) {
-    note_failure(name, {{name, text, "UNAVAILABLE", error.what()}});
+    publish(name, before.versions, {{number, "", error.what()}});
     throw;
   }
   const std::scoped_lock lock(mutex_);
-  entry_of(name).loads = version;
+  entry_of(name).loads = number;
 }
 
-// Down to the version that is served already.
-void Repository::load_from_folder(const std::string& name) {
-  std::string current;
-  if (const auto servable = find(name)) current = servable->description().version;
-  std::vector<IndexRow> failed;
-  for (const std::int64_t version : versions_of(folder_, name)) {
-    const std::string text = std::to_string(version);
-    if (text == current && !failed.empty()) break;
-    try {
-      const BundleFile bundle = bundle_of(folder_, name, version);
-      publish(name, Endpoint::start(name, text, Model::load(bundle.path, bundle.digest), options_), failed);
-      if (failed.empty() || current.empty()) return;
-      break;
-    } catch (const Error& error) {
-      failed.push_back({name, text, "UNAVAILABLE", error.what()});
-    }
-  }
-  check(!failed.empty(), ErrorCode::data, "model '{}' has no versions", name);
-  note_failure(name, failed);
-  fail(ErrorCode::data, "model '{}' cannot be served in version {}: {}", name, failed.front().version,
-       failed.front().reason);
-}
-
-void Repository::publish(const std::string& name, std::shared_ptr<Endpoint> endpoint, std::vector<IndexRow> failed) {
-  std::shared_ptr<Endpoint> old;
+void Repository::publish(const std::string& name, Versions versions, Failures failures) {
+  Versions old;
   {
     const std::scoped_lock lock(mutex_);
     Entry& entry = entry_of(name);
-    old = std::exchange(entry.endpoint, endpoint);
-    entry.servable = std::move(endpoint);
-    entry.failed = std::move(failed);
+    old = std::exchange(entry.versions, versions);
+    entry.failures = std::move(failures);
     entry.reason.clear();
   }
-  retire(std::move(old));
-}
-
-void Repository::note_failure(const std::string& name, std::vector<IndexRow> failed) {
-  const std::scoped_lock lock(mutex_);
-  Entry& entry = entry_of(name);
-  entry.failed = std::move(failed);
-}
-
-// Those who found it before it was replaced may still be about to ask it; they do so at once.
-void Repository::retire(std::shared_ptr<Endpoint> endpoint) {
-  if (endpoint == nullptr) return;
-  const auto patience = Clock::now() + std::chrono::seconds(5);
-  while (endpoint.use_count() > 1 && Clock::now() < patience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  endpoint->stop();
+  for (Version& version : old)
+    if (std::ranges::find(versions, version.endpoint, &Version::endpoint) == versions.end())
+      retirement_.add(std::move(version.endpoint));
 }
 
 std::vector<IndexRow> Repository::index() const {
   const std::scoped_lock lock(mutex_);
   std::vector<IndexRow> rows;
   for (const Entry& entry : entries_) {
-    if (entry.servable != nullptr) rows.push_back({entry.name, entry.servable->description().version, "READY", ""});
-    rows.insert(rows.end(), entry.failed.begin(), entry.failed.end());
-    if (entry.servable == nullptr && entry.failed.empty())
+    if (entry.made != nullptr) rows.push_back({entry.name, entry.made->description().version, "READY", ""});
+    for (const Version& version : entry.versions)
+      rows.push_back({entry.name, std::to_string(version.number), "READY", ""});
+    for (const Failure& failure : entry.failures)
+      rows.push_back({entry.name, std::to_string(failure.number), "UNAVAILABLE", failure.reason});
+    if (entry.current() == nullptr && entry.failures.empty())
       rows.push_back({entry.name, "", "UNAVAILABLE", entry.reason});
   }
   return rows;

@@ -6,6 +6,7 @@
 #include "apps/select/selection.h"
 #include "apps/serve/access_log.h"
 #include "apps/serve/api_key.h"
+#include "apps/serve/repository_poll.h"
 #include "apps/serve/service.h"
 #include "apps/serve/traffic.h"
 #include "apps/terminal.h"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -161,12 +163,23 @@ void announce(const ServeOptions& options, const Repository& repository, int por
   std::fflush(stdout);
 }
 
+// Null if the folder is not to be looked at.
+std::unique_ptr<RepositoryPoll> poll_of(const ServeOptions& options, Repository& repository) {
+  if (options.repository.empty() || options.repository_poll_seconds == 0) return nullptr;
+  const auto interval = milliseconds(std::max<std::int64_t>(1, std::llround(1e3 * options.repository_poll_seconds)));
+  return std::make_unique<RepositoryPoll>(repository, interval, [quiet = options.quiet](const std::string& line) {
+    if (quiet) return;
+    print("  {}\n", line);
+    std::fflush(stdout);
+  });
+}
+
 }  // namespace
 
 int run_server(const ServeOptions& options) {
   check(!options.models.empty() || !options.repository.empty(), "expected a selection, bundles, or --repository");
   http::Termination termination;
-  Repository repository(endpoint_options(options), options.repository);
+  Repository repository(endpoint_options(options), options.repository, VersionPolicies(options.version_policies));
   const std::vector<std::string> names = add_models(options, repository);
   add_ensemble(options, repository, names);
   add_splits(options, repository);
@@ -184,9 +197,11 @@ int run_server(const ServeOptions& options) {
   service.set_ready(true);  // every model has answered its own sample
   server.start();
   announce(options, repository, server.port());
+  std::unique_ptr<RepositoryPoll> poll = poll_of(options, repository);
   termination.wait();
   service.set_ready(false);
   const bool drained = options.listen.drain(server);
+  poll.reset();
   repository.stop();
   if (!drained && !options.quiet)
     fmt::print(stderr, "lockring: requests that took longer than --drain-ms were cut off\n");

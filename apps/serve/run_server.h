@@ -13,6 +13,8 @@ namespace lockring::app::serve {
 struct ServeOptions {
   std::vector<std::string> models;
   std::string repository;
+  std::vector<std::string> version_policies;
+  double repository_poll_seconds = 0;  // 0: never
   ListenOptions listen;
   std::string api_key_file;
   std::string access_log;

@@ -130,7 +130,7 @@ void Service::route_v2(Call& call, const Path& path) {
     return answer(ready_ ? R"({"ready":true})" : R"({"ready":false,"error":"the server is not ready"})",
                   ready_ ? 200 : 503);
   if (is({"v2", "models"})) return answer(models_json(repository_));
-  if (is({"v2", "models", "stats"})) return answer(stats_json(repository_.all()));
+  if (is({"v2", "models", "stats"})) return answer(stats_json(repository_.all_versions()));
   if (path.size() >= 3 && path[1] == "models") return route_model(call, path);
   if (path.size() >= 3 && path[1] == "repository") return route_repository(call, path);
   const bool optional = path.size() >= 2 && (path[1] == "logging" || path[1] == "trace" ||
@@ -142,14 +142,17 @@ void Service::route_v2(Call& call, const Path& path) {
 std::shared_ptr<Servable> Service::served(std::string_view name, std::string_view version) const {
   std::shared_ptr<Servable> servable = repository_.find(std::string(name), std::string(version));
   if (servable != nullptr) return servable;
-  if (repository_.find(std::string(name)) != nullptr)
-    throw http::StatusError(404, fmt::format("model '{}' has no version '{}'", printable(name), printable(version)));
   const std::string which = printable(name);
+  const bool served = repository_.find(std::string(name)) != nullptr;
   for (const IndexRow& row : repository_.index())
-    if (row.name == name)
-      throw http::StatusError(503, fmt::format("model '{}' is not ready: {}", which, row.reason),
+    if (row.name == name && (version.empty() || version == row.version || row.version.empty()))
+      throw http::StatusError(503,
+                              fmt::format("model '{}'{} is not ready: {}", which,
+                                          version.empty() ? "" : fmt::format(" version '{}'", version), row.reason),
                               {{"Retry-After", "1"}});
-  throw http::StatusError(404, fmt::format("there is no model '{}'", which));
+  if (!served && !repository_.knows(std::string(name)))
+    throw http::StatusError(404, fmt::format("there is no model '{}'", which));
+  throw http::StatusError(404, fmt::format("model '{}' has no version '{}'", which, printable(version)));
 }
 
 // /v2/models/M[/versions/V][/WHAT]
@@ -171,8 +174,9 @@ void Service::route_model(Call& call, const Path& path) {
   const auto answer = [&](std::string json) { call.respond(http::json_response(200, std::move(json))); };
   if (what == "ready") return answer(fmt::format(R"({{"name":{},"ready":true}})", http::json_string(description.name)));
   if (what == "config") return answer(config_json(description));
-  if (what == "stats") return answer(stats_json({servable}));
-  answer(metadata_json(description));
+  if (what == "stats" && versioned) return answer(stats_json({servable}));
+  if (what == "stats") return answer(stats_json(repository_.all_versions(description.name)));
+  answer(metadata_json(description, repository_.all_versions(description.name)));
 }
 
 void Service::route_repository(Call& call, const Path& path) {
@@ -218,7 +222,7 @@ void Service::route_v1(Call& call, const Path& path) {
   const std::shared_ptr<Servable> servable = served(name, version);
   if (verb == "predict") return predict_tensorflow(call, servable);
   call.respond(http::json_response(200, metadata ? tensorflow_metadata_json(servable->description())
-                                                 : tensorflow_status_json(servable->description())));
+                                                 : tensorflow_status_json(repository_.index(), name, version)));
 }
 
 // /jobs, /jobs/ID, /jobs/ID/result
@@ -236,7 +240,8 @@ void Service::route_jobs(Call& call, const Path& path) {
     return call.respond(http::json_response(200, job_json(*job)));
   }
   if (call.request->method != "GET" && call.request->method != "HEAD")
-    throw http::StatusError(405, "a job takes GET and DELETE", {{"Allow", "GET, HEAD, DELETE"}});
+    throw http::StatusError(405, result ? "a job's result takes GET" : "a job takes GET and DELETE",
+                            {{"Allow", result ? "GET, HEAD" : "GET, HEAD, DELETE"}});
   show_job(call, id, result);
 }
 

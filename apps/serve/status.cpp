@@ -31,13 +31,20 @@ Json metrics_json(const Description& description) {
   return metrics;
 }
 
-Json model_json(const Servable& servable) {
+Json versions_json(const Repository& repository, const std::string& name) {
+  Json versions = Json::array();
+  for (const auto& version : repository.all_versions(name)) versions.push_back(version->description().version);
+  return versions;
+}
+
+Json model_json(const Servable& servable, const Json& versions) {
   const Description& description = servable.description();
   const Counters& counters = servable.counters();
   const Load load = servable.load();
   const Durations& seconds = counters.request_seconds;
   return {{"name", description.name},
           {"version", description.version},
+          {"versions", versions},
           {"platform", description.platform},
           {"architecture", description.architecture},
           {"parameters", description.parameters},
@@ -63,7 +70,8 @@ Json model_json(const Servable& servable) {
 
 std::string status_json(const Repository& repository, const JobStore& jobs, bool ready) {
   Json models = Json::array();
-  for (const auto& servable : repository.all()) models.push_back(model_json(*servable));
+  for (const auto& servable : repository.all())
+    models.push_back(model_json(*servable, versions_json(repository, servable->description().name)));
   Json problems = Json::array();
   for (const IndexRow& row : repository.index())
     if (row.state != "READY")

@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "core/files.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -75,6 +77,19 @@ BundleFile bundle_of(const fs::path& folder, const std::string& model, std::int6
     bundle.digest = text.substr(0, std::min(text.find_first_of(" \t\r\n"), text.size()));
   }
   return bundle;
+}
+
+std::string stamp_of(const fs::path& folder, const std::string& model, std::int64_t version) {
+  std::vector<fs::path> entries = entries_of(folder / model / std::to_string(version));
+  std::ranges::sort(entries);
+  std::string stamp;
+  std::error_code gone;  // what goes while it is looked at is another stamp next time
+  for (const fs::path& entry : entries) {
+    const auto size = is_file(entry) ? fs::file_size(entry, gone) : 0;
+    const auto written = fs::last_write_time(entry, gone).time_since_epoch().count();
+    stamp += fmt::format("{} {} {}\n", entry.filename().string(), size, written);
+  }
+  return stamp;
 }
 
 }  // namespace lockring::app::serve

@@ -22,5 +22,7 @@ std::vector<std::string> models_in(const std::filesystem::path& folder);
 std::vector<std::int64_t> versions_of(const std::filesystem::path& folder, const std::string& model);
 // Throws Error{data} unless there is exactly one bundle, or one called model.safetensors.
 BundleFile bundle_of(const std::filesystem::path& folder, const std::string& model, std::int64_t version);
+// Another text whenever a file of the version came, went or was written to.
+std::string stamp_of(const std::filesystem::path& folder, const std::string& model, std::int64_t version);
 
 }  // namespace lockring::app::serve

@@ -312,7 +312,7 @@ function showModels(status) {
     const accuracy = model.metrics.val_accuracy;
     const kind = model.architecture || `${model.platform} of ${model.members.map((member) => member.name).join(", ")}`;
     const milliseconds = (value) => `${value.toFixed(2)} ms`;
-    const cells = [model.name, model.version, kind, accuracy === undefined ? "" : percent(accuracy),
+    const cells = [model.name, model.versions.join(", "), kind, accuracy === undefined ? "" : percent(accuracy),
       model.replicas || "", model.queued, model.success, model.failures, milliseconds(model.p50_ms),
       milliseconds(model.p99_ms)];
     row.append(...cells.map((text) => element("td", "", text)));

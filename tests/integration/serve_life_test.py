@@ -73,6 +73,79 @@ class LifeTest(ServingTest):
             self.assertEqual(server.post("/v2/repository/models/m/load").status, 200)
             self.assert_answers(probabilities(server.infer("m", self.images[:1])), "second")
 
+    def test_versions_are_served_side_by_side_and_found_by_themselves(self):
+        models = self.root / "polled"
+        for version in (1, 2):
+            self.add_version(models, version, self.bundles[version - 1])
+        arguments = ["--repository", models, "--version-policy", "m=latest:2", "--repository-poll-secs", "0.02"]
+        with Server(PROGRAM, self.root, *arguments) as server:
+            of = lambda version, **how: server.infer(f"m/versions/{version}", self.images[:1], **how)
+            self.assertEqual(server.get("/v2/models/m").json["versions"], ["2", "1"])
+            for version, said in (("1", "first"), ("2", "second")):
+                reply = of(version)
+                self.assertEqual(reply.json["model_version"], version)
+                self.assert_answers(probabilities(reply), said)
+                self.assertEqual(server.get(f"/v2/models/m/versions/{version}/ready").status, 200)
+                self.assertEqual(server.metric("nv_inference_request_success", f'version="{version}"'), 1)
+                body = json.dumps({"instances": [list(self.images[0])]})
+                predicted = server.post(f"/v1/models/m/versions/{version}:predict", body)
+                self.assertEqual(predicted.status, 200)
+                status = server.get(f"/v1/models/m/versions/{version}").json["model_version_status"]
+                self.assertEqual([(row["version"], row["state"]) for row in status], [(version, "AVAILABLE")])
+            self.assert_answers(probabilities(server.infer("m", self.images[:1])), "second")
+            stats = server.get("/v2/models/m/stats").json["model_stats"]
+            self.assertEqual([row["version"] for row in stats], ["2", "1"])
+            self.assertEqual((of("3").status, server.get("/v2/models/m/versions/3").status), (404, 404))
+
+            failed, done = [], threading.Event()
+
+            def client():
+                connection = server.connect()
+                while not done.is_set():
+                    reply = server.infer("m", self.images[:1], connection=connection)
+                    if reply.status != 200:
+                        failed.append((reply.status, reply.body))
+                connection.close()
+
+            threads = [threading.Thread(target=client) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            try:
+                draft = models / "m" / "3"  # not as one should: it grows where it is looked for
+                draft.mkdir()
+                whole = self.bundles[0].read_bytes()
+                with (draft / "model.safetensors").open("wb") as file:
+                    for at in range(0, len(whole), len(whole) // 8 + 1):
+                        file.write(whole[at : at + len(whole) // 8 + 1])
+                        file.flush()
+                        time.sleep(0.03)
+                self.wait_until(lambda: of("3").status == 200)
+                self.assert_answers(probabilities(server.infer("m", self.images[:1])), "first")
+                self.wait_until(lambda: of("1").status == 404)
+                damaged = models / "m" / ".4"
+                damaged.mkdir()
+                (damaged / "model.safetensors").write_bytes(whole[:-9] + b"x" * 9)
+                damaged.rename(models / "m" / "4")
+                self.wait_until(lambda: of("4").status == 503)
+                states = server.get("/v1/models/m").json["model_version_status"]
+                self.assertEqual(
+                    [(row["version"], row["state"]) for row in states],
+                    [("3", "AVAILABLE"), ("2", "AVAILABLE"), ("4", "END")],
+                )
+                shutil.rmtree(models / "m" / "3")
+                self.wait_until(lambda: of("3").status == 404)
+                self.assert_answers(probabilities(server.infer("m", self.images[:1])), "second")
+            finally:
+                done.set()
+                for thread in threads:
+                    thread.join()
+            self.assertEqual(failed, [])
+
+    @staticmethod
+    def wait_until(true):
+        while not true():
+            time.sleep(0.01)
+
     @staticmethod
     def add_version(models, version, bundle):
         draft = models / "m" / f".{version}"

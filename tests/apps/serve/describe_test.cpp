@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -31,7 +32,7 @@ Description ensemble_description() {
 }
 
 TEST(Describe, MetadataHasOpenBatchAndAllOutputs) {
-  const Json json = Json::parse(metadata_json(ensemble_description()));
+  const Json json = Json::parse(metadata_json(ensemble_description(), {}));
   EXPECT_EQ(json["inputs"], Json::parse(R"([{"name":"image","datatype":"FP32","shape":[-1,2,2,1]}])"));
   std::vector<std::string> names;
   for (const Json& output : json["outputs"]) names.push_back(output["name"]);
@@ -74,7 +75,15 @@ TEST(Describe, OpenApiIsWhole) {
   for (std::sregex_iterator at(text.begin(), text.end(), reference), end; at != end; ++at)
     EXPECT_TRUE(api["components"]["schemas"].contains((*at)[1].str())) << (*at)[1];
   for (const auto& [path, verbs] : api["paths"].items())
-    for (const auto& [verb, operation] : verbs.items()) EXPECT_FALSE(operation["responses"].empty()) << path;
+    for (const auto& [verb, operation] : verbs.items()) {
+      EXPECT_FALSE(operation["responses"].empty()) << path;
+      ASSERT_TRUE(operation["parameters"].is_array()) << path;
+      std::set<std::string> in_path;
+      for (const Json& parameter : operation["parameters"])
+        if (parameter["in"] == "path") in_path.insert("{" + parameter["name"].get<std::string>() + "}");
+      EXPECT_EQ(static_cast<std::ptrdiff_t>(in_path.size()), std::ranges::count(path, '{')) << path;
+      for (const std::string& name : in_path) EXPECT_NE(path.find(name), std::string::npos) << path;
+    }
 }
 
 // Prometheus text format 0.0.4: each row of a family follows its TYPE, and no family comes twice.
