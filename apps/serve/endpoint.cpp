@@ -208,8 +208,11 @@ void Endpoint::enqueue(Request request, Done done, Clock::time_point arrived, Lo
   if (wake && !several) work_.notify_one();
   if (sooner) supervision_.notify_one();
   if (pending->request.cancellation == nullptr) return;
-  pending->request.cancellation->listen([weak = weak_from_this(), pending] {
-    if (const auto self = weak.lock()) self->finish(pending, {.outcome = Outcome::cancelled, .message = "cancelled"});
+  // The request holds who calls this, so this must not hold the request.
+  pending->request.cancellation->listen([weak = weak_from_this(), waiting = std::weak_ptr<Pending>(pending)] {
+    const auto self = weak.lock();
+    const auto found = waiting.lock();
+    if (self && found) self->finish(found, {.outcome = Outcome::cancelled, .message = "cancelled"});
   });
 }
 

@@ -159,6 +159,14 @@ TEST_F(EndpointTest, WhoHangsUpIsNotComputedFor) {
   EXPECT_EQ(ask(*endpoint, {.images = images(1), .cancellation = gone}).get().outcome, Outcome::cancelled);
 }
 
+TEST_F(EndpointTest, WhatIsAnsweredIsLetGo) {
+  const auto endpoint = start();
+  auto cancellation = std::make_shared<Cancellation>();
+  const std::weak_ptr<Cancellation> watched = cancellation;
+  EXPECT_EQ(ask(*endpoint, {.images = images(1), .cancellation = std::move(cancellation)}).get().outcome, Outcome::ok);
+  while (!watched.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the replica has it still
+}
+
 TEST_F(EndpointTest, StoppingAnswersWhatIsThere) {
   auto endpoint = start();
   std::vector<std::future<Answer>> answers;
