@@ -5,6 +5,8 @@ serve_life_test.py PROGRAM [ARGUMENTS OF unittest]
 """
 
 import json
+import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import sys
 import threading
 import time
 import unittest
+from pathlib import Path
 
 from serving import Server, ServingTest, float32, infer_body, probabilities
 
@@ -152,6 +155,30 @@ class LifeTest(ServingTest):
         draft.mkdir(parents=True)
         shutil.copy(bundle, draft / "model.safetensors")
         draft.rename(models / "m" / str(version))
+
+    def test_requests_leave_no_memory_behind(self):
+        """LOCKRING_STRESS says how many; a million is for a quiet hour."""
+        if re.search(b"__[at]san_", Path(PROGRAM).read_bytes()):
+            self.skipTest("a sanitizer keeps what was freed")
+        requests = int(os.environ.get("LOCKRING_STRESS", 20_000))
+        with Server(PROGRAM, self.root, self.bundles[0]) as server:
+            status = Path(f"/proc/{server.process.pid}/status")
+            resident = lambda: int(re.search(r"VmRSS:\s+(\d+)", status.read_text())[1])
+
+            def load(count):
+                url = f"http://127.0.0.1:{server.port}"
+                command = [PROGRAM, "load", url, "--connections", "8", "--requests", str(count), "--json"]
+                done = subprocess.run(command, check=True, capture_output=True)
+                self.assertEqual(json.loads(done.stdout)["statuses"], {"200": count})
+
+            # Queues grow to their most at times that nobody can tell: warm is who stays as he is once.
+            for _ in range(6):
+                before = resident()
+                load(requests)
+                growth = resident() / before - 1
+                if growth < 0.01:
+                    return
+            self.fail(f"{requests} requests, time after time, and {growth:.1%} more memory at the last")
 
     def test_a_server_that_is_told_to_end_answers_what_it_has(self):
         with Server(PROGRAM, self.root, self.bundles[0], "--access-log", self.root / "access.log") as server:
