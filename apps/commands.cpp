@@ -3,6 +3,7 @@
 namespace lockring::app {
 
 // Each is defined in the file of its first word or words.
+Action ask(CLI::App& app);
 Action balance_backends(CLI::App& app);
 Action bench_allreduce(CLI::App& app);
 Action bench_exchange(CLI::App& app);
@@ -61,6 +62,7 @@ std::span<const Command> commands() {
       {"eval", "accuracy, loss and confusion matrix of a trained model", eval},
       {"predict", "what a trained model takes images for", predict},
       {"balance", "one address in front of many servers", balance_backends},
+      {"ask", "what a server's models take test images for, beside each other", ask},
       {"load", "requests against a server, and how long they took", load},
       {"models", "the architectures there are", models},
       {"workflow run", "run a workflow: steps in order, what was made before taken from the cache", workflow_run},

@@ -1,7 +1,6 @@
 // lockring load: requests against a server, as fast as it answers or at a given rate, and how long they took.
+#include "apps/ask/asked_server.h"
 #include "apps/command.h"
-#include "apps/http/fetch.h"
-#include "apps/http/tls.h"
 #include "apps/load/load_run.h"
 #include "apps/load/payload.h"
 #include "apps/option_values.h"
@@ -64,44 +63,29 @@ std::string type_of_image(const std::string& path) {
   return is_png ? "image/png" : "image/jpeg";
 }
 
-// A server that is to be asked, and what it said of itself.
-struct Server {
-  http::Url url;
-  http::Destination destination;
-  std::vector<http::Header> headers;
-  std::chrono::milliseconds patience{5000};
-
-  Json ask(const std::string& target) const {
-    const http::Received answer = http::fetch(destination, url, target, headers, patience);
-    check(answer.status == 200, ErrorCode::device, "{} answers GET {} with {}: {}", url.authority(), target,
-          answer.status, printable(answer.body.text().substr(0, 200)));
-    const Json json = Json::parse(answer.body.text(), nullptr, false);
-    check(!json.is_discarded(), ErrorCode::device, "{} answers GET {} with what is not JSON", url.authority(), target);
-    return json;
-  }
-
-  // The first of those served.
-  std::string model() const {
-    const Json json = ask("/v2/models");
-    const bool has_one =
-        json.is_object() && json.contains("models") && json["models"].is_array() && !json["models"].empty();
-    check(has_one, ErrorCode::device, "{} serves no models; give --model or a path", url.authority());
-    const Json& first = json["models"][0];
-    const Json& name = first.is_object() && first.contains("name") ? first["name"] : first;
-    check(name.is_string(), ErrorCode::device, "{} names its models in an unknown way; give --model", url.authority());
-    return name.get<std::string>();
-  }
-};
+// The first of those served.
+std::string first_model(const AskedServer& server) {
+  const Json json = Json::parse(server.get("/v2/models"), nullptr, false);
+  const std::string who = server.url().authority();
+  check(!json.is_discarded(), ErrorCode::device, "{} answers GET /v2/models with what is not JSON", who);
+  const bool has_one =
+      json.is_object() && json.contains("models") && json["models"].is_array() && !json["models"].empty();
+  check(has_one, ErrorCode::device, "{} serves no models; give --model or a path", who);
+  const Json& first = json["models"][0];
+  const Json& name = first.is_object() && first.contains("name") ? first["name"] : first;
+  check(name.is_string(), ErrorCode::device, "{} names its models in an unknown way; give --model", who);
+  return name.get<std::string>();
+}
 
 bool wants_tensors(const Options& options, const http::Url& url) {
   return options.body.empty() && options.image.empty() && options.method.empty() &&
          (url.target == "/" || !options.model.empty());
 }
 
-Payload tensor_payload(const Options& options, const Server& server) {
+Payload tensor_payload(const Options& options, const AskedServer& server) {
   PayloadOptions payload;
-  const std::string model = options.model.empty() ? server.model() : options.model;
-  payload.metadata = server.ask("/v2/models/" + http::percent_encode(model)).dump();
+  const std::string model = options.model.empty() ? first_model(server) : options.model;
+  payload.metadata = server.get("/v2/models/" + http::percent_encode(model));
   payload.datatype = options.datatype;
   payload.binary = options.binary;
   payload.batch = options.batch;
@@ -191,10 +175,10 @@ void print_report(const Options& options, const Payload& payload, const LoadResu
           with_thousands(result.unsent));
 }
 
-LoadOptions load_options(const Options& options, const Server& server, const Payload& payload) {
+LoadOptions load_options(const Options& options, const AskedServer& server, const Payload& payload) {
   LoadOptions load;
-  load.destination = server.destination;
-  load.requests = request_texts(payload, server.url);
+  load.destination = server.destination();
+  load.requests = request_texts(payload, server.url());
   load.is_head = payload.method == "HEAD";
   load.connections = options.connections;
   load.threads = std::min(options.threads, options.connections);
@@ -209,15 +193,10 @@ LoadOptions load_options(const Options& options, const Server& server, const Pay
 
 int run(const Options& options) {
   const StopSignal stop_signal;
-  Server server;
-  server.url = http::parse_url(options.url);
-  server.headers = parse_headers(options);
-  std::shared_ptr<http::TlsContext> tls;
-  if (server.url.tls) tls = http::TlsContext::client(!options.insecure, options.authorities);
-  server.destination = http::find_server(server.url, tls, server.patience);
+  const AskedServer server(options.url, parse_headers(options), options.insecure, options.authorities);
   Payload payload =
-      wants_tensors(options, server.url) ? tensor_payload(options, server) : given_payload(options, server.url);
-  for (const http::Header& header : server.headers) payload.headers.emplace_back(header.name, header.value);
+      wants_tensors(options, server.url()) ? tensor_payload(options, server) : given_payload(options, server.url());
+  for (const http::Header& header : server.headers()) payload.headers.emplace_back(header.name, header.value);
   const LoadResult result =
       run_load(load_options(options, server, payload), [] { return StopSignal::received() != 0; });
   options.json ? print_json(options, payload, result) : print_report(options, payload, result);

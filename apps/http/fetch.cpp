@@ -6,9 +6,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace lockring::app::http {
 namespace {
@@ -25,6 +28,37 @@ int try_connect(const Address& address, std::chrono::milliseconds patience) {
   return reason;
 }
 
+struct Question {
+  std::string_view method;
+  const std::string& target;
+  const std::vector<Header>& headers;
+  std::string_view body;
+};
+
+// On a connection of its own.
+Received send_once(const Destination& destination, const Url& url, const Question& question,
+                   std::chrono::milliseconds patience) {
+  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", question.method, question.target, url.authority());
+  for (const Header& header : question.headers) head += fmt::format("{}: {}\r\n", header.name, header.value);
+  head += "Connection: close\r\n\r\n";
+  ClientLoop loop;
+  std::optional<Received> answer;
+  Outcome how = Outcome::late;
+  const auto connection = ClientConnection::open(loop, destination);
+  const std::array<std::string_view, 2> parts = {head, question.body};
+  connection->exchange(std::span(parts).first(question.body.empty() ? 1 : 2), false,
+                       ClientLoop::Clock::now() + patience, [&](Outcome outcome, Received& received) {
+                         how = outcome;
+                         if (outcome == Outcome::answered) answer = std::move(received);
+                         loop.stop();
+                       });
+  loop.run();
+  const char* tls = destination.tls ? " (or its certificate is not trusted)" : "";
+  check(answer.has_value(), ErrorCode::device, "{} does not answer {} {}{}", url.authority(), question.method,
+        question.target, how == Outcome::late ? " in time" : tls);
+  return std::move(*answer);
+}
+
 }  // namespace
 
 Destination find_server(const Url& url, std::shared_ptr<TlsContext> tls, std::chrono::milliseconds patience) {
@@ -38,25 +72,14 @@ Destination find_server(const Url& url, std::shared_ptr<TlsContext> tls, std::ch
 
 Received fetch(const Destination& destination, const Url& url, const std::string& target,
                const std::vector<Header>& headers, std::chrono::milliseconds patience) {
-  std::string text = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n", target, url.authority());
-  for (const Header& header : headers) text += fmt::format("{}: {}\r\n", header.name, header.value);
-  text += "Connection: close\r\n\r\n";
-  ClientLoop loop;
-  std::optional<Received> answer;
-  Outcome how = Outcome::late;
-  const auto connection = ClientConnection::open(loop, destination);
-  const std::string_view part = text;
-  connection->exchange({&part, 1}, false, ClientLoop::Clock::now() + patience,
-                       [&](Outcome outcome, Received& received) {
-                         how = outcome;
-                         if (outcome == Outcome::answered) answer = std::move(received);
-                         loop.stop();
-                       });
-  loop.run();
-  const char* tls = destination.tls ? " (or its certificate is not trusted)" : "";
-  check(answer.has_value(), ErrorCode::device, "{} does not answer GET {}{}", url.authority(), target,
-        how == Outcome::late ? " in time" : tls);
-  return std::move(*answer);
+  return send_once(destination, url, {"GET", target, headers, {}}, patience);
+}
+
+Received post(const Destination& destination, const Url& url, const std::string& target,
+              const std::vector<Header>& headers, std::string_view body, std::chrono::milliseconds patience) {
+  std::vector<Header> all = headers;
+  all.push_back({"Content-Length", std::to_string(body.size())});
+  return send_once(destination, url, {"POST", target, all, body}, patience);
 }
 
 }  // namespace lockring::app::http

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockring::app::http {
@@ -21,5 +22,8 @@ Destination find_server(const Url& url, std::shared_ptr<TlsContext> tls, std::ch
 // GET `target` of that server. Throws Error{device} if there is no answer.
 Received fetch(const Destination& destination, const Url& url, const std::string& target,
                const std::vector<Header>& headers, std::chrono::milliseconds patience);
+// The same for POST of a body.
+Received post(const Destination& destination, const Url& url, const std::string& target,
+              const std::vector<Header>& headers, std::string_view body, std::chrono::milliseconds patience);
 
 }  // namespace lockring::app::http
