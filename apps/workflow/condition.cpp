@@ -44,10 +44,12 @@ class Parser {
 
  private:
   static constexpr int kDeepest = 100;
+  static constexpr std::size_t kLongest = 1000;  // the tree of "a || b || c" is as deep as it is long
 
   [[noreturn]] void fail(const std::string& message) const { fail_at(file_, place_, "when: " + message); }
 
   void split(std::string_view rest) {
+    std::size_t values = 0;
     while (!rest.empty()) {
       if (std::isspace(static_cast<unsigned char>(rest[0])) != 0) {
         rest.remove_prefix(1);
@@ -62,6 +64,7 @@ class Parser {
         token = {take_value(rest), true};
       }
       tokens_.push_back(token);
+      if (token.is_value && ++values > kLongest) fail(fmt::format("more than {} words", kLongest));
     }
   }
 

@@ -97,7 +97,10 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void add(YamlNode node, YAML::anchor_t anchor) {
     if (++nodes_ > kMostNodes) fail_at(file_, node.place, "the aliases make the text too large");
-    if (anchor != 0) anchors_[anchor] = node;
+    if (anchor != 0) {  // kept for aliases: a copy as well
+      nodes_ += count_nodes(node);
+      anchors_[anchor] = node;
+    }
     if (open_.empty()) {
       root_ = std::move(node);
     } else if (open_.back().node.kind == YamlNode::Kind::list) {

@@ -21,6 +21,13 @@ bool is_plain(const std::string& text) {
          });
 }
 
+// Lines that come back as they are when they stand below "|": one line end at the end, nothing but text before it.
+bool is_block(const std::string& text) {
+  const auto is_text = [](unsigned char c) { return c == '\n' || (c >= ' ' && c != '\x7f'); };
+  return text.ends_with('\n') && !text.ends_with("\n\n") && text[0] != ' ' && text[0] != '\n' &&
+         std::ranges::all_of(text, is_text);
+}
+
 // Strings of JSON are strings of YAML.
 std::string scalar(const Json& json) {
   if (json.is_string() && is_plain(json.get<std::string>())) return json.get<std::string>();
@@ -35,8 +42,7 @@ void write_value(const Json& json, std::size_t indent, std::string& text) {
   if (json.is_structured() && !json.empty()) {
     text += '\n';
     write(json, indent, text);
-  } else if (json.is_string() && json.get<std::string>().find('\n') != std::string::npos &&
-             json.get<std::string>().ends_with('\n') && !json.get<std::string>().starts_with(' ')) {
+  } else if (json.is_string() && is_block(json.get<std::string>())) {
     text += " |\n";
     std::string line;
     for (const char c : json.get<std::string>()) {

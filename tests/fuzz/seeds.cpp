@@ -118,6 +118,34 @@ Seeds transform_seeds() {
           "normalize:1e3:1e-3,tta:flip,resize:28"};
 }
 
+Seeds workflow_seeds() {
+  return {"steps:\n  a: {run: \"true\"}\n",
+          R"(name: w
+seed: 2
+parameters: {epochs: 5, mode: "quick"}
+keep_going: true
+steps:
+  a: &base
+    uses: train
+    with: {model: cnn, epochs: "${epochs}", nesterov: true}
+    inputs: {data: data}
+    memoize: {max_age: 14d, ignore: [data]}
+    retries: {limit: 2, backoff: 5s, factor: 2, max: 1m}
+    outputs: {run: {kind: dir, name: cnn, identity: ["*.x", "!y"]}}
+  b: {<<: *base, timeout: 90m, resources: {ranks: 2, replicas: 1, slots: 3}}
+  c:
+    run: echo '${inputs.all}' > ${outputs.v} # ${steps.a.run}
+    async: true
+    inputs: {all: ["${steps.a.run}", "${steps.b.run}"]}
+    outputs: {v: value, f: {path: "out/f"}}
+    when: "(${epochs} >= 3 && ${mode} != 'x y') || !${mode}"
+    env: {A: "$${b}"}
+  d: {run: [serve, "${step.port}"], server: {ready: "tcp:127.0.0.1:${step.port}", update: [sh, -c, "${steps.c.v}"]}, async: true}
+on_exit: {run: "echo ${run.status}"}
+)",
+          "? - 1\n: !!str\n--- # c\n\"k\\u00e9\": [~, 'it''s', >-\n  folded\n  text\n, *x]\n"};
+}
+
 void write(const std::filesystem::path& folder, const Seeds& seeds) {
   std::filesystem::create_directories(folder);
   for (std::size_t i = 0; i < seeds.size(); ++i) data::write(folder / std::to_string(i), seeds[i]);
@@ -140,5 +168,6 @@ int main(int count, char** arguments) {
   write(folder / "safetensors", safetensors_seeds());
   write(folder / "toml", toml_seeds());
   write(folder / "transform", transform_seeds());
+  write(folder / "workflow", workflow_seeds());
   return 0;
 }
