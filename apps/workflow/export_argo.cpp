@@ -84,9 +84,10 @@ class Exporter {
       if (!depends.empty()) task["depends"] = depends;
       Json values = Json::array();
       for (const Reference& value : taken_values(step))
-        values.push_back(
-            {{"name", value_name(value)},
-             {"value", fmt::format("{{{{tasks.{}.outputs.parameters.{}}}}}", cluster_name(value.step), value.name)}});
+        values.push_back({{"name", value_name(value)},
+                          {"value", is_server(value.step) ? fmt::format("{{{{tasks.{}.ip}}}}", cluster_name(value.step))
+                                                          : fmt::format("{{{{tasks.{}.outputs.parameters.{}}}}}",
+                                                                        cluster_name(value.step), value.name)}});
       if (!values.empty()) task["arguments"] = {{"parameters", values}};
       if (step.when) task["when"] = condition(step);
       tasks.push_back(std::move(task));
@@ -123,6 +124,8 @@ class Exporter {
     Json env = Json::array();
     for (const auto& [variable, value] : step.env)
       env.push_back({{"name", variable}, {"value", value.fill(resolver(step, false))}});
+    // Else `lockring serve` answers its own pod alone.
+    if (step.server) env.push_back({{"name", "LOCKRING_HOST"}, {"value", "0.0.0.0"}});
     const std::vector<std::string> command = words(step);
     Json container = {{"image", options_.image},
                       {"command", {command.front()}},
@@ -204,9 +207,14 @@ class Exporter {
       if (reference.kind != Reference::Kind::step_output || std::ranges::find(values, reference) != values.end())
         return;
       const StepSpec& other = workflow_.steps[static_cast<std::size_t>(workflow_.find(reference.step))];
-      if (other.find_output(reference.name)->kind == OutputKind::value && !other.server) values.push_back(reference);
+      const bool is_value = other.find_output(reference.name)->kind == OutputKind::value;
+      if (is_value && (!other.server || reference.name == kServerHost)) values.push_back(reference);
     });
     return values;
+  }
+
+  bool is_server(const std::string& step) const {
+    return workflow_.steps[static_cast<std::size_t>(workflow_.find(step))].server.has_value();
   }
 
   static std::string value_name(const Reference& value) { return value.step + "-" + value.name; }
@@ -249,7 +257,8 @@ class Exporter {
         std::vector<std::string> values;
         for (const Template& text : step.find_input(reference.name)->values) {
           const std::string value = text.fill(resolver(step, concrete));
-          values.push_back(value.starts_with("{{") ? value : in_volume(value));
+          const bool is_output = text.is_reference() && text.parts[0].reference.kind == Reference::Kind::step_output;
+          values.push_back(is_output || value.starts_with("{{") ? value : in_volume(value));
         }
         return values;
       }
@@ -258,7 +267,13 @@ class Exporter {
       case Reference::Kind::step_output: {
         const StepSpec& other = workflow_.steps[static_cast<std::size_t>(workflow_.find(reference.step))];
         const OutputSpec& output = *other.find_output(reference.name);
-        if (output.kind != OutputKind::value || other.server) return {place_of(other, output)};
+        if (output.kind != OutputKind::value) return {place_of(other, output)};
+        // A pod has an address of its own, and there all servers listen on the same port.
+        if (other.server && reference.name == "port") return {std::to_string(kServerPort)};
+        if (other.server && reference.name != kServerHost)
+          fail_at(workflow_.file, step.place,
+                  fmt::format("step {}: {} is not known in a cluster, which only knows a server's host and port",
+                              step.name, reference.text()));
         return {"{{inputs.parameters." + value_name(reference) + "}}"};
       }
       case Reference::Kind::step:

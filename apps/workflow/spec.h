@@ -62,6 +62,9 @@ struct Resources {
   int slots = 1;  // cores
 };
 
+// An output that every server has without saying so: where others find it. Here that is this machine.
+inline constexpr char kServerHost[] = "host";
+
 struct ServerSpec {
   Template ready;                // "http://...", "tcp:HOST:PORT"; empty: ready when all outputs are there
   std::vector<Template> update;  // what tells it of new inputs; empty: nothing does

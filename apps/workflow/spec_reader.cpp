@@ -103,6 +103,13 @@ class SpecReader {
     read_needs(step, node);
     read_data(step, node);
     read_policy(step, node);
+    if (step.server && step.find_output(kServerHost) == nullptr)
+      step.outputs.push_back({.name = kServerHost,
+                              .kind = OutputKind::value,
+                              .file_name = kServerHost,
+                              .path = {},
+                              .identity = {},
+                              .place = place});
     if (!step.uses.empty()) complete_builtin(step, workflow_.file);
     return step;
   }

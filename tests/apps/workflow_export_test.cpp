@@ -35,8 +35,8 @@ steps:
     inputs: {runs: ["${steps.cnn.run}", "${steps.cnn_bn.run}", own/file]}
     outputs: {accuracy: value, page: {path: report.html}}
     env: {LEVEL: "${epochs}"}
-  serve: {run: "serve --port ${step.port} ${steps.cnn.run}", server: {ready: "tcp:127.0.0.1:${step.port}"}, needs: score}
-  ask: {run: "ask ${steps.score.accuracy}", needs: serve, when: "${steps.score.accuracy} > 0.9"}
+  serve: {run: "serve --port ${step.port} ${steps.cnn.run}", server: {ready: "tcp:127.0.0.1:${step.port}"}, outputs: {port: value}, needs: score}
+  ask: {run: "ask ${steps.score.accuracy} ${steps.serve.host}:${steps.serve.port}", needs: serve, when: "${steps.score.accuracy} > 0.9"}
 on_exit: {run: "echo ${run.status}"}
 )";
 
@@ -121,7 +121,9 @@ TEST_F(WorkflowExport, EveryReferenceOfArgosHasWhatItNames) {
     if (inside.starts_with("workflow.parameters.")) {
       EXPECT_TRUE(parameters.contains(inside.substr(20))) << inside;
     } else if (inside.starts_with("inputs.parameters.")) {
-      EXPECT_EQ(at(template_of("ask"), "inputs.parameters.0.name").text, inside.substr(18));
+      EXPECT_TRUE(inside == "inputs.parameters.score-accuracy" || inside == "inputs.parameters.serve-host") << inside;
+    } else if (inside == "tasks.serve.ip") {
+      EXPECT_EQ(at(template_of("serve"), "daemon").text, "true") << "only those have an address";
     } else if (inside.starts_with("tasks.")) {
       EXPECT_EQ(inside, "tasks.score.outputs.parameters.accuracy");
       EXPECT_EQ(at(template_of("score"), "outputs.parameters.0.name").text, "accuracy");
@@ -155,6 +157,18 @@ TEST_F(WorkflowExport, RetriesTimesConditionsAndServers) {
   EXPECT_FALSE(at(cnn, "retryStrategy.limit").plain) << "a string";
   EXPECT_EQ(at(cnn, "retryStrategy.backoff.duration").text, "5");
   EXPECT_EQ(at(cnn, "activeDeadlineSeconds").text, "5400");
+  EXPECT_EQ(at(task("ask"), "arguments.parameters.1.value").text, "{{tasks.serve.ip}}");
+  EXPECT_EQ(args_of(at(template_of("ask"), "container")),
+            "{{inputs.parameters.score-accuracy}} {{inputs.parameters.serve-host}}:8000 ");
+  EXPECT_EQ(at(template_of("serve"), "container.env.0.name").text, "LOCKRING_HOST");
+  expect_error(
+      ErrorCode::data,
+      "w.yaml:1:57: step b: ${steps.a.x} is not known in a cluster, which only knows a server's host and port", [] {
+        argo_text(
+            parse_workflow("steps: {a: {run: x, server: true, outputs: {x: value}}, b: {run: \"y ${steps.a.x}\"}}",
+                           "w.yaml"),
+            {});
+      });
   EXPECT_EQ(at(task("ask"), "when").text, "{{tasks.score.outputs.parameters.accuracy}} > 0.9");
   EXPECT_EQ(at(task("ask"), "depends").text, "score && serve");
   EXPECT_EQ(at(template_of("serve"), "daemon").text, "true");
@@ -213,7 +227,7 @@ TEST_F(WorkflowExport, NamesThatWouldFallTogether) {
 
 TEST(WorkflowYamlText, IsReadBackAsItWas) {
   const std::string yaml = yaml_text(
-      R"({"a": [1, [2, 3], {"b": "x y", "c": []}], "d": {}, "e": "line\nline 2\n", "f": "true", "g": "1", "h": 2.5, "i": "- x", "j": null})");
+      R"({"a": [1, [2, 3], {"b": "x y", "c": []}], "d": {}, "e": "line\nline 2\n", "f": "true", "g": "1", "h": 2.5, "i": "- x", "j": null, "k": "a\u0000\n", "l": "a\n\n", "m": "\n a\n"})");
   const YamlNode node = parse_yaml(yaml, "w.yaml");
   EXPECT_EQ(at(node, "a.1.1").text, "3");
   EXPECT_EQ(at(node, "a.2.b").text, "x y");
@@ -224,6 +238,9 @@ TEST(WorkflowYamlText, IsReadBackAsItWas) {
   EXPECT_TRUE(at(node, "h").plain);
   EXPECT_EQ(at(node, "i").text, "- x");
   EXPECT_EQ(at(node, "j").kind, YamlNode::Kind::null);
+  EXPECT_EQ(at(node, "k").text, std::string("a\0\n", 3));
+  EXPECT_EQ(at(node, "l").text, "a\n\n");
+  EXPECT_EQ(at(node, "m").text, "\n a\n");
 }
 
 TEST(WorkflowExportCommand, PrintsEither) {
