@@ -87,9 +87,8 @@ int run_in(const Workflow& workflow, const RunFolder& folder, EngineOptions engi
   warn_of_wide_steps(workflow, engine_options.slots, view);
   const StepState end = Engine(workflow, folder, options.state(), std::move(engine_options), view).run();
   view.finish();
-  const RunStory story = workflow::read_run(options.state(), folder.facts().id);
   if (options.json)
-    print_text(workflow::run_json(story));
+    print_text(workflow::run_json(workflow::read_run(options.state(), folder.facts().id)));
   else
     print("{}: {}\n", folder.facts().id, name_of(end));
   return end == StepState::succeeded ? 0 : end == StepState::stopped ? 128 + StopSignal::received() : 1;

@@ -1,10 +1,12 @@
 #include "apps/workflow/attempt.h"
 
+#include "apps/workflow/builtin.h"
 #include "apps/workflow/content.h"
 #include "core/error.h"
 #include "core/files.h"
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 
 namespace lockring::app::workflow {
@@ -12,6 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kBeside = ".lockring-";  // beginning of a folder's name beside a fixed place
+constexpr char kCheckpointed[] = "run";             // the output that has a step's checkpoint in it
 constexpr std::int64_t kLongestValue = 64 << 10;
 
 bool is_stored(const OutputSpec& output) { return output.path.empty(); }
@@ -43,6 +46,14 @@ void replace(const fs::path& from, const fs::path& to) {
   discard(aside);
 }
 
+bool has_checkpoints(const StepSpec& step) { return !find_builtin(step.uses).checkpoint.empty(); }
+
+std::string folder_name(const StepSpec& step, const std::string& run, int number, const std::string& key) {
+  constexpr std::size_t kDigits = 16;
+  return fmt::format("{}.{}.{}", run, step.name,
+                     has_checkpoints(step) && !key.empty() ? key.substr(0, kDigits) : std::to_string(number));
+}
+
 std::string read_value(const fs::path& path) {
   check(fs::file_size(path) <= kLongestValue, ErrorCode::data, "the value in {} is longer than {} bytes", path.string(),
         kLongestValue);
@@ -61,14 +72,32 @@ std::vector<fs::path> beginning_with(const fs::path& folder, const std::string& 
   return found;
 }
 
+// What attempts of a run have worked in, with what has checkpoints or without.
+void remove_half_made(const Workflow& workflow, const StateFolder& state, const std::string& run, bool all) {
+  std::vector<std::string> spared;  // beginnings of names
+  for (const StepSpec& step : workflow.steps)
+    if (!all && has_checkpoints(step)) spared.push_back(run + "." + step.name + ".");
+  const auto remove = [&](const fs::path& folder, const std::string& before_run) {
+    for (const fs::path& path : beginning_with(folder, before_run + run + ".")) {
+      const std::string name = path.filename().string().substr(before_run.size());
+      if (std::ranges::none_of(spared, [&](const std::string& begin) { return name.starts_with(begin); }))
+        discard(path);
+    }
+  };
+  remove(state.temporary(), "");
+  for (const StepSpec& step : workflow.steps)
+    for (const OutputSpec& output : step.outputs)
+      if (!is_stored(output)) remove(fs::path(output.path).parent_path(), std::string(kBeside));
+}
+
 }  // namespace
 
 Attempt::Attempt(const StepSpec& step, const StateFolder& state, const std::string& run, int number,
                  const std::string& key)
     : step_(step),
       state_(state),
-      name_(fmt::format("{}.{}.{}", run, step.name, number)),
-      stored_as_(key.empty() ? name_ : key) {
+      name_(folder_name(step, run, number, key)),
+      stored_as_(step.memoize.on && !key.empty() ? key : name_) {
   for (const OutputSpec& output : step.outputs) {
     fs::path folder;
     if (is_stored(output)) {
@@ -77,15 +106,29 @@ Attempt::Attempt(const StepSpec& step, const StateFolder& state, const std::stri
       folder = fs::path(output.path).parent_path() / (std::string(kBeside) + name_);
       beside_.push_back(folder);
     }
-    discard(folder / output.file_name);
-    make_folders(folder);
     outputs_[output.name] = fs::absolute(folder / output.file_name).string();
+    if (!has_checkpoint()) discard(folder / output.file_name);
+    make_folders(folder);
+    if (step.server && output.name == kServerHost) std::ofstream(folder / output.file_name) << "127.0.0.1\n";
   }
 }
 
 Attempt::~Attempt() {
   if (!folder_.empty()) discard(folder_);
   for (const fs::path& folder : beside_) discard(folder);
+}
+
+bool Attempt::has_checkpoint() const {
+  const auto run = outputs_.find(kCheckpointed);
+  std::error_code ignored;
+  return has_checkpoints(step_) && run != outputs_.end() &&
+         fs::exists(fs::path(run->second) / find_builtin(step_.uses).checkpoint, ignored);
+}
+
+void Attempt::leave_checkpoint() {
+  if (!has_checkpoint()) return;
+  folder_.clear();
+  beside_.clear();
 }
 
 bool Attempt::has_outputs() const {
@@ -153,18 +196,16 @@ std::vector<OutputRecord> Attempt::collect_in_place() const {
 
 void Attempt::remove_leftovers(const Workflow& workflow, const StateFolder& state, const std::string& run,
                                const std::vector<std::string>& kept) {
-  for (const fs::path& path : beginning_with(state.temporary(), run + ".")) discard(path);
-  for (const StepSpec& step : workflow.steps)
-    for (const OutputSpec& output : step.outputs)
-      if (!is_stored(output))
-        for (const fs::path& path :
-             beginning_with(fs::path(output.path).parent_path(), std::string(kBeside) + run + "."))
-          discard(path);
+  remove_half_made(workflow, state, run, false);
   // Moved into their place, but the process was killed before it could write so down.
   for (const fs::path& path : beginning_with(state.outputs(), run + "."))
     if (std::ranges::none_of(kept,
                              [&](const std::string& location) { return location.starts_with(path.string() + "/"); }))
       discard(path);
+}
+
+void Attempt::remove_checkpoints(const Workflow& workflow, const StateFolder& state, const std::string& run) {
+  if (std::ranges::any_of(workflow.steps, has_checkpoints)) remove_half_made(workflow, state, run, true);
 }
 
 }  // namespace lockring::app::workflow

@@ -37,12 +37,14 @@ const std::vector<Builtin>& table() {
        .trains = true,
        .placement = {"replicas", "allreduce", "loader-threads", "cache-memory", "cache-dir", "quiet", "json", "trace",
                      "trace-steps", "run-dir"},
+       .checkpoint = "last.safetensors",
        .outputs = {output("run", OutputKind::directory, {"*.safetensors"})},
        .options = {{"run-dir", "${outputs.run}"},
                    {"data-dir", "${inputs.data}"},
                    {"seed", "${step.seed}"},
                    {"shards", "4"},
                    {"replicas", "${step.replicas}"}}},
+      {.uses = "ask", .version = 1, .outputs = {}, .options = {{"data-dir", "${inputs.data}"}}},
   };
   return builtins;
 }

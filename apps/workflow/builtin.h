@@ -17,6 +17,8 @@ struct Builtin {
   bool trains = false;  // under mpirun, on replicas
   // Options that change where and how fast it runs, not what comes out: no part of a key.
   std::vector<std::string_view> placement = {};
+  // File of the output `run` with which an attempt that was cut off goes on if --resume is given; "": none.
+  std::string_view checkpoint = {};
   // What the step gets if its file says nothing of it.
   std::vector<OutputSpec> outputs = {};
   // Options that are set from inputs, outputs and the step itself unless the file sets them: name and text.

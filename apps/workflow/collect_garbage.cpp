@@ -68,13 +68,14 @@ class Collector {
   void look_at_run(const std::string& id) {
     RunLock lock;
     const bool is_at_work = !lock.take(state_.runs() / id);
-    if (is_at_work) at_work_.insert(id);
+    if (is_at_work) goes_on_.insert(id);
     const RunStory run = read_journal_of(id);
     if (!is_at_work && run.began < oldest_) {
       remove(state_.runs() / id);
       ++garbage_.runs;
       return;
     }
+    if (run.ended == 0 || run.state == name_of(StepState::stopped)) goes_on_.insert(id);
     for (const auto& [name, step] : run.steps) keep(step.outputs);
   }
 
@@ -99,7 +100,7 @@ class Collector {
   void look_at_outputs(const fs::path& folder) {
     for (const fs::path& path : children(folder)) {
       const std::string name = path.filename().string();
-      if (at_work_.contains(name.substr(0, name.find('.'))) || kept_.contains(path.lexically_normal().string()))
+      if (goes_on_.contains(name.substr(0, name.find('.'))) || kept_.contains(path.lexically_normal().string()))
         continue;
       const fs::path lock = state_.locks() / name;
       if (fs::exists(lock) && !data::FileLock::take_if_free(lock)) continue;
@@ -111,7 +112,7 @@ class Collector {
   const StateFolder& state_;
   Cache cache_;
   double oldest_;
-  std::set<std::string> at_work_;  // runs
+  std::set<std::string> goes_on_;  // runs that are at work, or were cut off
   std::set<std::string> kept_;     // folders
   Garbage garbage_;
 };

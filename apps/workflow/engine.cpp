@@ -32,7 +32,7 @@ Engine::Engine(const Workflow& workflow, const RunFolder& folder, const StateFol
       cache_(state),
       find_([this](const std::string& step, const std::string& output) { return board_.find(step, output); }),
       story_(story_until_now(folder)),
-      journal_(folder.journal()),
+      journal_(folder.journal(), {folder.path() / "workflow.yaml", folder.path() / "run.json"}),
       tasks_(workflow.steps.size()),
       free_slots_(options_.slots) {}
 
@@ -42,8 +42,10 @@ StepState Engine::run() {
   begin();
   while (!is_done()) turn();
   const bool whole = !failed_ && stopped_by_ == 0;
-  if (whole && options_.keep_serving)
+  if (whole && options_.keep_serving && !working_.empty()) {
+    observer_.serving();
     while (stopped_by_ == 0 && !failed_ && !working_.empty()) turn();
+  }
   stop_all();
   while (!working_.empty()) turn();
   for (int step = 0; step < board_.size(); ++step)
@@ -81,20 +83,17 @@ bool Engine::is_done() const {
   for (const int step : working_)
     if (board_.status(step).state != StepState::ready) return false;
   if (failed_ && !options_.keep_going) return true;
-  return queue_.empty() && contended_.empty() && delayed_.empty();
+  return urgent_.empty() && queue_.empty() && contended_.empty() && delayed_.empty();
 }
 
 // What can be started is, then time passes until something ends.
 void Engine::turn() {
   consider_woken();
-  // First what hands on the work that is done: a selection must not wait for the next long training.
-  start_queued(true);
-  start_queued(false);
+  start_queued();
   if (!woken_.empty() && stopped_by_ == 0) return;
   wait();
   for (const int step : std::vector<int>(working_.begin(), working_.end())) reap(step);
   look_at_clock();
-  journal_.sync_if_due();
   observer_.tick();
   if (stopped_by_ == 0 && options_.stop_signal && options_.stop_signal() != 0) {
     stopped_by_ = options_.stop_signal();
@@ -102,12 +101,22 @@ void Engine::turn() {
   }
 }
 
-void Engine::start_queued(bool async) {
-  for (auto at = queue_.begin(); at != queue_.end() && (!failed_ || options_.keep_going);) {
+void Engine::enqueue(int step) {
+  const bool waits_for_nobody = spec(step).async || spec(step).resources.slots == 0;
+  (waits_for_nobody ? urgent_ : queue_).insert(step);
+}
+
+// First what hands on the work that is done: a selection must not wait for the next long training.
+void Engine::start_queued() {
+  start_from(urgent_, 0);
+  start_from(queue_, 1);
+}
+
+void Engine::start_from(std::set<int>& queue, int least_slots) {
+  for (auto at = queue.begin(); at != queue.end() && free_slots_ >= least_slots && (!failed_ || options_.keep_going);) {
     const int step = *at;
-    const int wanted = std::min(spec(step).resources.slots, options_.slots);
-    const bool starts = spec(step).async == async && wanted <= free_slots_;
-    at = starts ? queue_.erase(at) : std::next(at);
+    const bool starts = std::min(spec(step).resources.slots, options_.slots) <= free_slots_;
+    at = starts ? queue.erase(at) : std::next(at);
     if (starts) start(step);
   }
 }
@@ -157,15 +166,16 @@ void Engine::look_at_clock() {
   for (const int step : std::vector<int>(delayed_.begin(), delayed_.end())) {
     if (now < *task(step).not_before) continue;
     delayed_.erase(step);
-    queue_.insert(step);
+    enqueue(step);
   }
   for (const int step : std::vector<int>(contended_.begin(), contended_.end())) {
     contended_.erase(step);
-    if (!take_from_cache(step)) queue_.insert(step);
+    if (!take_from_cache(step)) enqueue(step);
   }
 }
 
 void Engine::stop_all() {
+  urgent_.clear();
   queue_.clear();
   delayed_.clear();
   contended_.clear();
@@ -180,6 +190,8 @@ void Engine::stop_all() {
 }
 
 void Engine::finish(StepState state) {
+  // A run that was stopped may go on.
+  if (state != StepState::stopped) Attempt::remove_checkpoints(workflow_, state_, folder_.facts().id);
   if (workflow_.on_exit) run_exit_handler(state);
   journal_.add({.kind = JournalEntry::Kind::finish,
                 .time = options_.now(),

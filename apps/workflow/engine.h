@@ -11,6 +11,7 @@
 #include "apps/workflow/scope.h"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,8 @@ class Observer {
   virtual void changed(int step, const StepStatus& status, int attempt) = 0;
   virtual void warn(const std::string& message) = 0;
   virtual void tick() {}
+  // All has ended but servers, which stay.
+  virtual void serving() {}
 };
 
 // Keeps references to its arguments. One run, in one thread; child processes belong to that thread.
@@ -76,6 +79,7 @@ class Engine {
     std::unique_ptr<Process> process;
     std::unique_ptr<Process> update;  // of a server
     LogFiles::Log log;
+    std::int64_t log_bytes = 0;  // when the update began
     AttemptFacts facts;
     double started = 0;
     int slots = 0;
@@ -94,7 +98,9 @@ class Engine {
   bool is_done() const;
   void turn();
   void consider_woken();
-  void start_queued(bool async);
+  void enqueue(int step);
+  void start_queued();
+  void start_from(std::set<int>& queue, int least_slots);
   void wait();
   void look_at_clock();
   void stop_all();
@@ -112,6 +118,7 @@ class Engine {
   void reap(int step);
   void reap_update(int step);
   void look_at_server(int step);
+  void end_server(int step, const std::string& verdict);
   void finish_attempt(int step, const Ending& ending);
   void succeed(int step);
   void end_round(int step, StepState state, std::vector<OutputRecord> outputs, const std::string& message);
@@ -134,7 +141,8 @@ class Engine {
   LogFiles logs_;
   std::vector<Task> tasks_;
   std::set<int> woken_;      // something that they wait for has changed
-  std::set<int> queue_;      // they wait for cores
+  std::set<int> urgent_;     // they hand on the work of others, or take no cores
+  std::set<int> queue_;      // the others that wait for cores
   std::set<int> contended_;  // others make what they would
   std::set<int> delayed_;    // they failed and try again later
   std::set<int> working_;    // have a process

@@ -55,7 +55,7 @@ void Engine::prepare(int step) {
     one.key = key_of(workflow_, spec(step), find_);
     board_.start(step);
     if (take_from_journal(step) || take_from_cache(step)) return;
-    queue_.insert(step);
+    enqueue(step);
   } catch (const Error& error) {
     settle(step, StepState::errored, error.what());
   }
@@ -130,18 +130,22 @@ void Engine::launch(int step) {
                 .message = one.reason,
                 .key = one.key.digest,
                 .outputs = {}});
-  one.attempt = std::make_unique<Attempt>(wanted, state_, folder_.facts().id, one.attempts,
-                                          wanted.memoize.on ? one.key.digest : "");
+  one.attempt = std::make_unique<Attempt>(wanted, state_, folder_.facts().id, one.attempts, one.key.digest);
+  const bool resumes = one.attempt->has_checkpoint();
   one.facts.outputs = one.attempt->outputs();
   one.facts.attempt = one.attempts;
   if (wanted.server) one.facts.port = free_port();
   const Resolver resolver = make_resolver(workflow_, wanted, find_, one.facts);
   std::vector<std::pair<std::string, std::string>> variables = {{kMarkVariable, folder_.facts().mark}};
+  // A server of this program shows the run.
+  if (wanted.server) variables.emplace_back("LOCKRING_RUN_PAGE", std::filesystem::absolute(folder_.path()).string());
   for (const auto& [name, value] : wanted.env) variables.emplace_back(name, value.fill(resolver));
   // What a command of this program does is in its options, not in what else is set where the workflow runs.
   one.log = logs_.open(folder_.log(wanted.name, one.attempts));
+  std::vector<std::string> command = command_of(wanted, resolver, options_.program);
+  if (resumes) command.emplace_back("--resume");
   one.process = std::make_unique<Process>(
-      Launch{.command = command_of(wanted, resolver, options_.program),
+      Launch{.command = std::move(command),
              .environment = environment_with(variables, wanted.uses.empty() ? "" : "LOCKRING_"),
              .log = one.log.file});
   one.slots = std::min(wanted.resources.slots, options_.slots);
@@ -149,7 +153,7 @@ void Engine::launch(int step) {
   working_.insert(step);
   const double limit = wanted.server ? wanted.server->ready_timeout : wanted.timeout;
   one.deadline = limit > 0 ? std::optional(Clock::now() + ticks(limit)) : std::nullopt;
-  board_.set_state(step, StepState::running, one.reason);
+  board_.set_state(step, StepState::running, resumes ? "goes on from its checkpoint" : one.reason);
   observer_.changed(step, board_.status(step), one.attempts);
 }
 
@@ -173,6 +177,7 @@ void Engine::finish_attempt(int step, const Ending& ending) {
   Task& one = task(step);
   const bool answered = board_.status(step).state == StepState::ready;
   if (stopped_by_ != 0 || one.verdict == kStopped) {
+    if (one.attempt) one.attempt->leave_checkpoint();
     settle(step, answered ? StepState::succeeded : StepState::stopped);
   } else if (!one.verdict.empty()) {
     fail_attempt(step, StepState::failed, one.verdict, ending.code);
@@ -263,7 +268,8 @@ void Engine::note_end(int step, StepState state, bool again, const std::string& 
                      .code = code,
                      .key = {},
                      .outputs = {}};
-  const bool ran = state != StepState::cached && state != StepState::skipped && state != StepState::omitted;
+  const bool ran =
+      is_final(state) && state != StepState::cached && state != StepState::skipped && state != StepState::omitted;
   if (ran && one.started > 0) entry.seconds = now - one.started;
   if (is_good(state)) {
     entry.key = one.key.digest;
@@ -292,8 +298,10 @@ void Engine::look_at_server(int step) {
     std::vector<OutputRecord> outputs = one.attempt->collect_in_place();
     std::string message = ready;
     for (const OutputRecord& output : outputs)
-      if (output.kind == OutputKind::value)
+      if (output.kind == OutputKind::value && output.name != kServerHost)
         message += fmt::format("{}{} {}", message.empty() ? "" : ", ", output.name, output.value);
+    if (const std::string said = said_since(one.log.path, 0); !said.empty())
+      message += (message.empty() ? "" : "; ") + said;
     board_.add_outputs(step, std::move(outputs));
     one.deadline.reset();
     board_.set_state(step, StepState::ready, message);
@@ -303,10 +311,15 @@ void Engine::look_at_server(int step) {
     wake_after(step);
     woken_.insert(step);
   } catch (const Error& error) {
-    one.verdict = error.what();
-    one.process->signal(SIGTERM);
-    one.kill_at = Clock::now() + options_.grace;
+    end_server(step, error.what());
   }
+}
+
+void Engine::end_server(int step, const std::string& verdict) {
+  Task& one = task(step);
+  one.verdict = verdict;
+  one.process->signal(SIGTERM);
+  one.kill_at = Clock::now() + options_.grace;
 }
 
 void Engine::start_update(int step) {
@@ -314,6 +327,7 @@ void Engine::start_update(int step) {
   try {
     board_.start(step);
     const Resolver resolver = make_resolver(workflow_, spec(step), find_, one.facts);
+    one.log_bytes = static_cast<std::int64_t>(std::filesystem::file_size(one.log.path));
     one.update =
         std::make_unique<Process>(Launch{.command = fill_words(spec(step).server->update, resolver),
                                          .environment = environment_with({{kMarkVariable, folder_.facts().mark}}),
@@ -331,14 +345,16 @@ void Engine::reap_update(int step) {
   const std::optional<Ending> ending = one.update->poll();
   if (!ending) return;
   one.update.reset();
-  if (!ending->good() && one.verdict.empty()) {
-    one.verdict = "its update ended with " + ending->text();
-    one.process->signal(SIGTERM);
-    one.kill_at = Clock::now() + options_.grace;
+  try {
+    check(ending->good(), ErrorCode::data, "its update ended with {}", ending->text());
+    board_.add_outputs(step, one.attempt->collect_in_place());
+  } catch (const Error& error) {
+    if (one.verdict.empty()) end_server(step, error.what());
     return;
   }
-  board_.add_outputs(step, board_.status(step).outputs);
-  board_.set_state(step, StepState::ready, "has taken in what has come");
+  const std::string said = said_since(one.log.path, one.log_bytes);
+  board_.set_state(step, StepState::ready, said.empty() ? "has taken in what has come" : said);
+  note_end(step, StepState::ready, false, board_.status(step).message, 0);
   observer_.changed(step, board_.status(step), one.attempts);
   one.busy = false;
   wake_after(step);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
 
@@ -85,7 +86,7 @@ std::vector<JournalEntry> read_journal(const fs::path& file) {
   return entries;
 }
 
-Journal::Journal(const fs::path& file) : path_(file) {
+Journal::Journal(const fs::path& file, const std::vector<fs::path>& beside) : path_(file), beside_(beside) {
   file_ = open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   check(file_ >= 0, ErrorCode::data, "cannot write {}: {}", file.string(), std::strerror(errno));
   const std::string text = read_file(file);
@@ -95,10 +96,17 @@ Journal::Journal(const fs::path& file) : path_(file) {
     close(file_);
     fail(ErrorCode::data, "cannot write {}: {}", file.string(), std::strerror(error));
   }
+  beside_.push_back(file.parent_path());
+  syncer_ = std::thread([this] { keep_synced(); });
 }
 
 Journal::~Journal() {
-  fsync(file_);
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  ended_.notify_one();
+  syncer_.join();
   close(file_);
 }
 
@@ -115,14 +123,20 @@ void Journal::add(const JournalEntry& entry) {
   dirty_ = true;
 }
 
-void Journal::sync_if_due() {
-  if (dirty_ && std::chrono::steady_clock::now() - synced_ >= kSyncInterval) sync();
+void Journal::sync() {
+  if (dirty_.exchange(false)) fdatasync(file_);
 }
 
-void Journal::sync() {
-  if (dirty_) fdatasync(file_);
-  dirty_ = false;
-  synced_ = std::chrono::steady_clock::now();
+void Journal::keep_synced() {
+  for (const fs::path& path : beside_) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    fsync(file);
+    close(file);
+  }
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kSyncInterval, [&] { return ending_; })) sync();
+  sync();
 }
 
 }  // namespace lockring::app::workflow

@@ -4,10 +4,13 @@
 
 #include "apps/workflow/record.h"
 
-#include <chrono>
+#include <atomic>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace lockring::app::workflow {
@@ -38,26 +41,33 @@ struct JournalEntry {
 // Lines that are damaged, such as the last one of a process that was killed, are left out.
 std::vector<JournalEntry> read_journal(const std::filesystem::path& file);
 
+// One thread writes; a thread of the journal's own syncs, so that no step waits for a disk.
 class Journal {
  public:
-  // Opens for appending; what was torn off at the end of the file is taken away first. Throws Error{data}.
-  explicit Journal(const std::filesystem::path& file);
+  // Opens for appending; what was torn off at the end of the file is taken away first. `beside` are files that the run
+  // needs as well, and that are synced with the journal's beginning. Throws Error{data}.
+  explicit Journal(const std::filesystem::path& file, const std::vector<std::filesystem::path>& beside = {});
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Written at once; to survive the machine's death as well, not only this process's, it is synced within about a
-  // second.
+  // Written at once, so that it survives this process's death; within about a second it survives the machine's as
+  // well.
   void add(const JournalEntry& entry);
-  // Syncs what was added, if the last time is long enough ago.
-  void sync_if_due();
+  // That, too, at once.
   void sync();
 
  private:
+  void keep_synced();
+
   std::filesystem::path path_;
+  std::vector<std::filesystem::path> beside_;
   int file_ = -1;
-  bool dirty_ = false;
-  std::chrono::steady_clock::time_point synced_{};
+  std::atomic<bool> dirty_ = false;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ending_ = false;
+  std::thread syncer_;
 };
 
 }  // namespace lockring::app::workflow

@@ -2,7 +2,9 @@
 // another name, as the next step's.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace lockring::app::workflow {
@@ -26,5 +28,8 @@ class LogFiles {
  private:
   std::vector<Log> empty_;
 };
+
+// What was written to a log behind its first `offset` bytes, in one line: "a; b". Long texts are cut.
+std::string said_since(const std::filesystem::path& log, std::int64_t offset);
 
 }  // namespace lockring::app::workflow

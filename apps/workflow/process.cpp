@@ -128,11 +128,11 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
                                           const std::string& without) {
   std::vector<std::string> environment;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string text = *variable;
-    const std::string name = text.substr(0, text.find('='));
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
     const auto is_set = [&](const auto& one) { return one.first == name; };
     if ((!without.empty() && name.starts_with(without)) || std::ranges::any_of(variables, is_set)) continue;
-    environment.push_back(text);
+    environment.emplace_back(text);
   }
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   return environment;

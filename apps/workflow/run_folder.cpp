@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 
 namespace lockring::app::workflow {
 namespace fs = std::filesystem;
@@ -56,9 +57,22 @@ std::pair<std::string, int> split_id(const std::string& id) {
   return {id.substr(0, dash), number};
 }
 
+// An empty run.json is of a run that began just before the machine died.
 bool is_run(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / "run.json", ignored);
+  std::error_code error;
+  return fs::file_size(folder / "run.json", error) > 0 && !error;
+}
+
+// Whole or not there; the journal syncs it, while the first steps already run.
+void write_unsynced(const fs::path& path, const std::string& text) {
+  fs::path temporary = path;
+  temporary += ".tmp";
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(temporary, path, error);
+  check(file && !error, ErrorCode::data, "cannot write {}", path.string());
 }
 
 void tell_end(StepStory& story, const JournalEntry& entry) {
@@ -103,8 +117,8 @@ std::unique_ptr<RunFolder> RunFolder::make(const StateFolder& state, const Workf
   }
   check(run->lock_.take(run->path_), ErrorCode::data, "another process has taken {}", run->path_.string());
   fs::create_directory(run->path_ / "logs");
-  write_file(run->path_ / "workflow.yaml", workflow.text);
-  write_file(run->path_ / "run.json", to_text(run->facts_));
+  write_unsynced(run->path_ / "workflow.yaml", workflow.text);
+  write_unsynced(run->path_ / "run.json", to_text(run->facts_));
   return run;
 }
 

@@ -5,6 +5,7 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace lockring::app::workflow {
 namespace fs = std::filesystem;

@@ -75,7 +75,10 @@ View::View(const Workflow& workflow, const RunFolder& folder, ProgressStyle styl
   for (const StepSpec& step : workflow.steps) name_columns_ = std::max(name_columns_, step.name.size());
 }
 
-View::~View() { erase(); }
+View::~View() {
+  flush();
+  erase();
+}
 
 void View::changed(int step, const StepStatus& status, int attempt) {
   Row& row = rows_[static_cast<std::size_t>(step)];
@@ -95,15 +98,26 @@ void View::note_time(Row& row, StepState state) {
 void View::warn(const std::string& message) {
   erase();
   print("lockring: warning: " + printable(message));
+  flush();
 }
 
 void View::tick() {
-  if (style_.mode == ProgressStyle::Mode::bar && Clock::now() - drawn_at_ >= kRedraw) draw();
+  flush();
+  if (style_.mode == ProgressStyle::Mode::bar && !serving_ && Clock::now() - drawn_at_ >= kRedraw) draw();
 }
 
 void View::finish() {
+  flush();
   if (style_.mode == ProgressStyle::Mode::bar) draw();
   drawn_lines_ = 0;
+}
+
+void View::serving() {
+  finish();
+  serving_ = true;
+  if (style_.mode != ProgressStyle::Mode::quiet)
+    print(fmt::format("{}: all other steps have ended; serving until Ctrl-C", folder_.facts().id));
+  flush();
 }
 
 // "   12.3 s  cnn: failed, exit code 3, after 10.1 s; see .lockring/runs/x-1/logs/cnn.1.log"
@@ -177,9 +191,11 @@ void View::erase() {
   drawn_lines_ = 0;
 }
 
-void View::print(const std::string& line) {
-  const std::string text = line + "\n";
-  std::fwrite(text.data(), 1, text.size(), stream_);
+void View::print(const std::string& line) { pending_ += line + "\n"; }
+
+void View::flush() {
+  std::fwrite(pending_.data(), 1, pending_.size(), stream_);
+  pending_.clear();
 }
 
 }  // namespace lockring::app::workflow

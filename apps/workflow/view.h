@@ -23,6 +23,7 @@ class View final : public Observer {
   void changed(int step, const StepStatus& status, int attempt) override;
   void warn(const std::string& message) override;
   void tick() override;
+  void serving() override;
   // The table a last time, to stay.
   void finish();
 
@@ -45,6 +46,7 @@ class View final : public Observer {
   void draw();
   void erase();
   void print(const std::string& line);
+  void flush();
 
   const Workflow& workflow_;
   const RunFolder& folder_;
@@ -54,7 +56,9 @@ class View final : public Observer {
   Clock::time_point began_ = Clock::now();
   Clock::time_point drawn_at_{};
   std::size_t name_columns_ = 0;
+  std::string pending_;  // lines that go out together
   int drawn_lines_ = 0;
+  bool serving_ = false;  // the terminal is others' until the end
 };
 
 }  // namespace lockring::app::workflow

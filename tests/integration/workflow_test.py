@@ -32,6 +32,13 @@ STEP = """
     outputs: {{o: {{path: "${{out}}/{name}"}}}}
     memoize: {memoize}
 """
+# Of so many epochs that it is never over before it is ended.
+TRAINING = """
+parameters: {source: }
+steps:
+  ingest: {uses: data ingest, inputs: {source: "${source}"}, with: {source: "${inputs.source}"}}
+  cnn: {uses: train, with: {model: mlp, epochs: 60, batch-size: 16}, inputs: {data: "${steps.ingest.data}"}}
+"""
 
 
 def wait_until(condition):
@@ -127,8 +134,10 @@ class WorkflowTest(unittest.TestCase):
             finished = subprocess.run(self.run_command(), capture_output=True, text=True)
             self.assertEqual(finished.returncode, 0, finished.stderr)
             run = finished.stdout.split(":")[0]
-            if process.returncode == -signal.SIGKILL and (self.state / "runs" / "w-1" / "run.json").exists():
-                self.assertEqual(run, "w-1")
+            journal = self.state / "runs" / "w-1" / "journal.jsonl"
+            if run != "w-1" and process.returncode == -signal.SIGKILL and journal.exists():
+                self.assertEqual([event["event"] for event in self.events("w-1")].count("finish"), 1,
+                                 "only a run that had ended is not gone on with")
             self.assert_whole(run)
         self.assertGreater(kills, KILLS // 2)
 
@@ -230,13 +239,55 @@ class ShippedWorkflowTest(unittest.TestCase):
     def bundles(self, steps):
         return {name: Path(self.root / steps[name]["outputs"]["run"], "best.safetensors").read_bytes() for name in TRAININGS}
 
+    def selection(self, steps):
+        models = json.loads((self.root / steps["select"]["outputs"]["selection"]).read_text())["models"]
+        return [(model["name"], model["sha256"], model["metrics"]["val_accuracy"]) for model in models]
+
     def test_runs_once_and_gives_the_same_bits_from_an_empty_cache(self):
         first = self.run_workflow("state")
         again = self.run_workflow("state")
         self.assertEqual([first[name]["state"] for name in ("serve", "aggregate")], ["succeeded"] * 2)
-        for name in ("ingest", *TRAININGS, "select"):
+        for name in ("ingest", *TRAININGS, "select", "aggregate"):
             self.assertEqual((first[name]["state"], again[name]["state"]), ("succeeded", "cached"), name)
-        self.assertEqual(self.bundles(self.run_workflow("other state")), self.bundles(first))
+        self.assertEqual(again["serve"]["state"], "succeeded", "only that runs again")
+        other = self.run_workflow("other state")
+        self.assertEqual(self.bundles(other), self.bundles(first))
+        self.assertEqual(self.selection(other), self.selection(first))
+        answers = (self.root / first["aggregate"]["outputs"]["answers"]).read_text()
+        self.assertRegex(answers, "(?m)^  ensemble +mean of first, second")
+        self.assertTrue(answers.startswith("80 test images of fashion-mnist, asked of http://127.0.0.1:"), answers)
+
+    def test_a_training_that_was_killed_goes_on_from_its_checkpoint(self):
+        whole = self.run_training("whole")
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(end=end):
+                state = self.root / f"state {end}"
+                run = Background(self, self.training(state))
+                wait_until(lambda: any(state.glob("tmp/train-1.cnn.*/run/last.safetensors")))
+                run.send_signal(end)
+                run.communicate()
+                if run.returncode == 0:
+                    continue  # it was too quick
+                resumed = self.run_training(state)
+                self.assertEqual(resumed["cnn"]["attempts"], 2)
+                log = (state / "runs/train-1/logs/cnn.2.log").read_text()
+                self.assertIn("resuming at step", log)
+                self.assertEqual(self.bundle(resumed), self.bundle(whole))
+                self.assertEqual(list((state / "tmp").iterdir()), [])
+
+    def training(self, state):
+        (self.root / "train.yaml").write_text(TRAINING)
+        return [PROGRAM, "workflow", "run", self.root / "train.yaml", "--set", f"source={self.source}", "--state-dir",
+                self.root / state, "--json"]
+
+    def run_training(self, state):
+        finished = subprocess.run(self.training(state), capture_output=True, text=True, cwd=self.root)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertEqual(json.loads(finished.stdout)["run"], "train-1", "the run goes on")
+        return {step["step"]: step for step in json.loads(finished.stdout)["steps"]}
+
+    def bundle(self, steps):
+        return (self.root / steps["cnn"]["outputs"]["run"] / "last.safetensors").read_bytes()
 
     def test_what_is_remembered_does_not_depend_on_placement(self):
         self.run_workflow("state")
