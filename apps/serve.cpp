@@ -73,6 +73,7 @@ Action serve_models(CLI::App& app) {
   add_server_options(app, *options);
   add_engine_options(app, *options);
   add_traffic_options(app, *options);
+  app.add_option("--run-page", options->run_page, "folder of a workflow's run, to be shown at /run")->type_name("DIR");
   add_data_options(app, options->data);
   app.add_flag("--quiet", options->quiet, "print nothing but errors");
   app.footer(

@@ -31,8 +31,8 @@ std::string tensorflow_metadata_json(const Description& description);
 
 std::string job_json(const JobView& job);
 
-// For the page: models, versions, health, counters and quantiles of latency.
-std::string status_json(const Repository& repository, const JobStore& jobs, bool ready);
+// For the page: models, versions, health, counters and quantiles of latency; whether there is a run at /run.
+std::string status_json(const Repository& repository, const JobStore& jobs, bool ready, bool has_run);
 // OpenAPI 3.0 of all paths, with the models' names and shapes as they are now.
 std::string openapi_json(const Repository& repository);
 

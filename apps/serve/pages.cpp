@@ -20,6 +20,7 @@ std::optional<http::Response> page_at(std::string_view path) {
   std::string_view name = path.substr(std::min<std::size_t>(1, path.size()));
   if (name.empty()) name = "index.html";
   if (name == "docs") name = "docs.html";
+  if (name == "run") name = "run.html";
   const auto found = std::ranges::find(embedded_files(), name, &EmbeddedFile::name);
   if (found == embedded_files().end()) return std::nullopt;
   http::Response response{.status = 200, .content_type = type_of(name), .headers = {}, .body = {}};

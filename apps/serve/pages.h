@@ -8,7 +8,7 @@
 
 namespace lockring::app::serve {
 
-// "/", "/docs", or the name of a file of apps/web; nothing for other paths.
+// "/", "/docs", "/run", or the name of a file of apps/web; nothing for other paths.
 std::optional<http::Response> page_at(std::string_view path);
 
 }  // namespace lockring::app::serve

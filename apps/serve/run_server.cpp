@@ -10,6 +10,7 @@
 #include "apps/serve/service.h"
 #include "apps/serve/traffic.h"
 #include "apps/terminal.h"
+#include "apps/workflow/run_page.h"
 #include "core/cpu.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -112,6 +113,11 @@ ServiceOptions service_options(const ServeOptions& options, const Repository& re
   service.default_model = repository.find("ensemble") != nullptr ? "ensemble" : "";
   service.timeout = milliseconds(options.timeout_ms);
   service.affinity_header = options.affinity_header;
+  if (!options.run_page.empty())
+    service.workflow_run = [folder = fs::path(options.run_page)] {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      return workflow::run_page_json(folder, std::chrono::duration<double>(now).count());
+    };
   service.jobs = {.most = options.max_jobs, .keep = std::chrono::seconds(options.job_keep_s)};
   return service;
 }

@@ -37,6 +37,8 @@ struct ServeOptions {
   std::size_t max_jobs = 1024;
   std::int64_t job_keep_s = 600;
 
+  std::string run_page;  // folder of the workflow's run that has started it; empty: none
+
   DataOptions data;
   bool quiet = false;
 };

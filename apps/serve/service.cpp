@@ -103,10 +103,16 @@ bool Service::route_page(Call& call, std::string_view path) {
     response->body.emplace_back(metrics_text(repository_, jobs_) +
                                 (options_.http_metrics ? options_.http_metrics() : ""));
   }
-  if (!response && path == "/status") response = http::json_response(200, status_json(repository_, jobs_, ready_));
+  if (!response && path == "/status")
+    response = http::json_response(200, status_json(repository_, jobs_, ready_, options_.workflow_run != nullptr));
   if (response) {
     check_method(call, "GET");
     call.respond(std::move(*response));
+    return true;
+  }
+  if (path == "/run.json" && options_.workflow_run) {
+    check_method(call, "GET");
+    offload(std::move(call), [this](Call& here) { here.respond(http::json_response(200, options_.workflow_run())); });
     return true;
   }
   if (path != "/samples" && !path.starts_with("/samples/")) return false;

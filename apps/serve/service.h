@@ -5,7 +5,7 @@
 //   /v2/...                 Open Inference Protocol v2 with Triton's extensions
 //   /v1/models/...          TensorFlow Serving's predict, status and metadata
 //   /jobs                   requests that are answered later
-//   /status, /samples       for the page
+//   /status, /samples       for the page                /run, /run.json       the workflow's run
 //
 // Called on event loops: what would hold one up goes to threads of its own.
 #pragma once
@@ -33,6 +33,7 @@ struct ServiceOptions {
   std::string affinity_header = "x-session-id";
   JobOptions jobs;
   std::function<std::string()> http_metrics;  // of the HTTP server, for /metrics
+  std::function<std::string()> workflow_run;  // JSON of the run that the server belongs to; none if there is none
 };
 
 // One request on its way through the service.

@@ -68,7 +68,7 @@ Json model_json(const Servable& servable, const Json& versions) {
 
 }  // namespace
 
-std::string status_json(const Repository& repository, const JobStore& jobs, bool ready) {
+std::string status_json(const Repository& repository, const JobStore& jobs, bool ready, bool has_run) {
   Json models = Json::array();
   for (const auto& servable : repository.all())
     models.push_back(model_json(*servable, versions_json(repository, servable->description().name)));
@@ -81,6 +81,7 @@ std::string status_json(const Repository& repository, const JobStore& jobs, bool
   const Json json = {{"program", "lockring"},
                      {"version", version()},
                      {"ready", ready},
+                     {"workflow_run", has_run},
                      {"resident_bytes", resident_bytes()},
                      {"latency_bounds", std::vector<double>(bounds.bounds().begin(), bounds.bounds().end())},
                      {"models", models},

@@ -347,6 +347,7 @@ async function poll() {
     for (const model of status.models) note(model, status.latency_bounds, Math.max(0.2, (now - lastPoll) / 1000));
     lastPoll = now;
     showModels(status);
+    $("run").hidden = !status.workflow_run;
     draw($("rate"), new Map([...series].map(([name, one]) => [name, one.rates])));
     draw($("latency"), new Map([...series].map(([name, one]) => [name, one.latencies])));
     showHealth(status.ready, status.ready ? `ready, version ${status.version}` : "not ready");

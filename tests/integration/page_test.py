@@ -2,37 +2,25 @@
 """The page in a real Chromium: samples, upload, drawing, keyboard, a narrow screen, a clean console.
 
     page_test.py PROGRAM [ARGUMENTS OF unittest]
-
-Playwright is in an environment that scripts/setup --test makes; the browser is Debian's. SCREENSHOTS names a folder to
-leave pictures in.
 """
 
-import os
-import shutil
 import sys
 import tempfile
-import unittest
 from pathlib import Path
 
-import test_environment
-
-test_environment.enter()
-
-from playwright.sync_api import Error, expect, sync_playwright
-
+from browser import BrowserTest, expect, run_tests
 from serving import Server, dark_image, png, prepare
 
 PROGRAM = sys.argv[1]
-SKIPPED = 77
-CHROMIUM = shutil.which("chromium")
-PATIENCE = 60_000  # milliseconds, on a busy machine
 
 
-class PageTest(unittest.TestCase):
+class PageTest(BrowserTest):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="lockring page ")
-        cls.root = Path(cls.temporary.name)
+        super().setUpClass()
+        temporary = tempfile.TemporaryDirectory(prefix="lockring page ")
+        cls.addClassCleanup(temporary.cleanup)
+        cls.root = Path(temporary.name)
         bundles = prepare(PROGRAM, cls.root)
         cls.picture = cls.root / "picture.png"
         cls.picture.write_bytes(png(dark_image(1)))
@@ -40,55 +28,10 @@ class PageTest(unittest.TestCase):
             PROGRAM, cls.root, *(f"{name}={bundle}" for name, bundle in zip(("first", "second"), bundles))
         )
         cls.server.__enter__()
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        expect.set_options(timeout=PATIENCE)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-        cls.server.__exit__()
-        cls.temporary.cleanup()
-
-    def setUp(self):
-        self.complaints = []
-
-    def tearDown(self):
-        self.assertEqual(self.complaints, [])
+        cls.addClassCleanup(cls.server.__exit__)
 
     def open(self, path="/", **options):
-        page = self.browser.new_page(**options)
-        self.addCleanup(page.close)
-        page.set_default_timeout(PATIENCE)
-        page.on("console", self.listen)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        origin = f"http://127.0.0.1:{self.server.port}"
-        page.on(
-            "request",
-            lambda request: (
-                self.complaints.append(request.url)
-                if not request.url.startswith((origin, "blob:", "data:"))
-                else None
-            ),
-        )
-        for _ in range(5):  # another interface that comes or goes interrupts what Chromium loads
-            try:
-                page.goto(origin + path)
-            except Error:
-                continue
-            if page.evaluate("document.styleSheets.length > 0 && typeof element === 'function'"):
-                break
-        return page
-
-    def listen(self, message):
-        if message.type in ("error", "warning") and "ERR_NETWORK_CHANGED" not in message.text:
-            self.complaints.append(message.text)
-
-    @staticmethod
-    def picture_of(page, name):
-        if folder := os.environ.get("SCREENSHOTS"):
-            page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+        return self.open_page(self.server.port, path, **options)
 
     def expect_answer(self, page, models=("ensemble", "first", "second")):
         for model in models:
@@ -150,8 +93,7 @@ class PageTest(unittest.TestCase):
         page = self.open(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
         page.locator("#samples button").nth(5).tap()
         self.expect_answer(page)
-        widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        self.assertLessEqual(widths[0], widths[1])
+        self.assert_needs_no_scrolling_sideways(page)
         self.picture_of(page, "narrow")
 
     def test_what_is_no_picture_is_said(self):
@@ -173,7 +115,4 @@ class PageTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if CHROMIUM is None:
-        print("skipped: there is no chromium")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    run_tests()
