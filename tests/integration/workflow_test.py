@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,9 @@ import unittest
 from pathlib import Path
 
 from background import Background
+from serving import dark_image, png
 from small_data import write_split
+from steady_client import SteadyClient
 
 PROGRAM = sys.argv[1]
 TRAININGS = ("cnn", "cnn_bn", "cnn_dropout")
@@ -225,11 +228,14 @@ class ShippedWorkflowTest(unittest.TestCase):
         write_split(self.source, "train", 400)
         write_split(self.source, "t10k", 80)
 
-    def workflow(self, command, state, *more):
+    def command(self, command, state, *more):
         file = Path(__file__).resolve().parents[2] / "workflows" / "fashion_mnist.yaml"
         settings = [f"--set={setting}" for setting in (f"source={self.source}", "epochs=1", "ranks=1", "port=0", *more)]
-        return subprocess.run([PROGRAM, "workflow", command, file, *settings, "--state-dir", self.root / state, "--json"],
-                              capture_output=True, text=True, cwd=self.root)
+        return [PROGRAM, "workflow", command, file, *settings, "--state-dir", self.root / state]
+
+    def workflow(self, command, state, *more):
+        return subprocess.run([*self.command(command, state, *more), "--json"], capture_output=True, text=True,
+                              cwd=self.root)
 
     def run_workflow(self, state):
         finished = self.workflow("run", state)
@@ -288,6 +294,25 @@ class ShippedWorkflowTest(unittest.TestCase):
 
     def bundle(self, steps):
         return (self.root / steps["cnn"]["outputs"]["run"] / "last.safetensors").read_bytes()
+
+    def test_later_candidates_join_without_a_lost_request(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        client = SteadyClient(port, png(dark_image(1)))
+        client.start()
+        # On one core one training after the other, and the server beside them from the first on.
+        run = Background(self, self.command("run", "state", f"port={port}") + ["--slots", "1", "--keep-serving"], cwd=self.root)
+        run.wait_for_line("fashion_mnist-")
+        client.stop()
+        printed = run.printed()[1]
+        self.assertIn(": all other steps have ended", printed)
+        self.assertEqual(client.lost, [])
+        self.assertGreater(client.answered, 0)
+        served = [line.split("first: ")[1] for line in printed.splitlines() if "serve: ready" in line]
+        self.assertEqual(served[0], "cnn; second: cnn")
+        self.assertGreater(len(served), 1, printed)
+        self.assertNotEqual(served[-1].split("second: ")[1], "cnn", "two models in the end")
 
     def test_what_is_remembered_does_not_depend_on_placement(self):
         self.run_workflow("state")
