@@ -185,7 +185,8 @@ Action simulate(CLI::App& app) {
       ->check(within(0, 1e12));
   app.add_option("--allreduce", o->algorithm, "between hosts; auto is what training would choose")
       ->check(one_of({"auto", "ring", "halving-doubling", "recursive-doubling"}));
-  app.add_option("--bucket-bytes", o->bucket_bytes, "of the gradient, that travel together while backward goes on; 0: all, after it")
+  app.add_option("--bucket-bytes", o->bucket_bytes,
+                 "of the gradient, that travel together while backward goes on; 0: all, after it")
       ->type_name("SIZE");
   app.add_option("--cores", o->cores, "that all replicas share, where one machine plays the hosts; 0: one for each")
       ->check(within(0, 1 << 20));

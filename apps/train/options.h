@@ -47,10 +47,10 @@ struct TrainOptions {
   std::int64_t shards = 0;
   bool sync_bn = false;
   std::string all_reduce = "auto";
-  std::string wire = "f32";           // between machines
+  std::string wire = "f32";  // between machines
   // Of the gradient, that travel together between machines; 0: all of it.
   std::string bucket_bytes = fmt::format("{}K", dist::kBucketBytes >> 10);
-  std::string all_reduce_table;       // file of lockring doctor --calibrate; empty: the built-in choice
+  std::string all_reduce_table;  // file of lockring doctor --calibrate; empty: the built-in choice
   std::string strategy = "allreduce";
   int servers = 1;     // of the strategy parameter-server
   int staleness = -1;  // steps that a worker may be ahead of the slowest; below 0: synchronous

@@ -51,7 +51,7 @@ struct TrainerOptions {
   dist::Algorithm exchange = dist::Algorithm::ring;
   dist::Wire wire = dist::Wire::f32;
   std::int64_t bucket_bytes = dist::kBucketBytes;  // 0: one bucket
-  std::int64_t micro_batch = 0;              // 0: the whole shard at once
+  std::int64_t micro_batch = 0;                    // 0: the whole shard at once
   // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
   bool sync_batch_norm = false;
   int loader_threads = 0;  // that fill batches ahead; 0: replicas fill their own
