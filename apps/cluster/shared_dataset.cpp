@@ -201,15 +201,29 @@ bool share_split(dist::World& world, const Json& from, data::Split& split) {
   return true;
 }
 
-// Nobody else reads the directory while this one does, but for machines of other numbers modulo a few.
-std::unique_ptr<data::FileLock> take_turn(const fs::path& data_dir, int machine) {
-  constexpr int kAtOnce = 4;
-  try {
-    return std::make_unique<data::FileLock>(data_dir / fmt::format(".reading-{}.lock", machine % kAtOnce));
-  } catch (const Error&) {
-    return nullptr;  // a folder that cannot be written to, or a file system without locks
+// Nobody else reads the directory while this one does, but for machines of other numbers modulo a few. Afterwards the
+// directory is as it was: what it holds may be known by its content.
+class Turn {
+ public:
+  Turn(const fs::path& data_dir, int machine) : path_(data_dir / fmt::format(".reading-{}.lock", machine % kAtOnce)) {
+    try {
+      lock_ = std::make_unique<data::FileLock>(path_);
+    } catch (const Error&) {  // a folder that cannot be written to, or a file system without locks
+    }
   }
-}
+  ~Turn() {
+    std::error_code ignored;
+    if (lock_) fs::remove(path_, ignored);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  static constexpr int kAtOnce = 4;
+
+  fs::path path_;
+  std::unique_ptr<data::FileLock> lock_;
+};
 
 }  // namespace
 
@@ -240,7 +254,7 @@ data::Dataset load_shared_dataset(dist::World& world, const fs::path& data_dir, 
   dist::Communicator& node = world.node();
   data::Dataset dataset;
   const auto load = [&] {
-    const std::unique_ptr<data::FileLock> turn = take_turn(data_dir, world.node_index());
+    const Turn turn(data_dir, world.node_index());
     dataset = data::load_dataset(data_dir, name, options);
   };
   if (node.rank() == 0) load();

@@ -87,6 +87,11 @@ TEST_F(SharedDatasetTest, WithoutAnyAllRanksSayWhy) {
   EXPECT_EQ(failed, 2);
 }
 
+TEST_F(SharedDatasetTest, ReadingLeavesTheStoreAsItWas) {
+  dist::run_machines(3, [&](dist::World& world) { load_shared_dataset(world, store(), "small", {}); });
+  for (const fs::directory_entry& entry : fs::directory_iterator(store())) EXPECT_EQ(entry.path().filename(), "small");
+}
+
 TEST_F(SharedDatasetTest, AProcessAloneNeedsNobody) {
   const std::unique_ptr<dist::World> world = dist::alone();
   EXPECT_EQ(provide_dataset(*world, store(), "small", [](const std::string&) {}), "small");

@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -294,6 +295,15 @@ class ShippedWorkflowTest(unittest.TestCase):
 
     def bundle(self, steps):
         return (self.root / steps["cnn"]["outputs"]["run"] / "last.safetensors").read_bytes()
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no MPI")
+    def test_ranks_leave_what_they_read_as_it_was(self):
+        for state in ("succeeded", "cached"):
+            finished = self.workflow("run", "state", "ranks=2")
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            steps = {step["step"]: step["state"] for step in json.loads(finished.stdout)["steps"]}
+            for name in ("ingest", *TRAININGS, "select", "aggregate"):
+                self.assertEqual(steps[name], state, steps)
 
     def test_later_candidates_join_without_a_lost_request(self):
         with socket.socket() as free:
