@@ -23,12 +23,12 @@ void release(void* block, std::int64_t bytes, Device device) noexcept;
 
 // Waits for the copy unless both sides are the same device.
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
-void clear(void* block, std::int64_t bytes, Device device);
+void clear(void* block, std::int64_t bytes, Device device);  // of any device
 void fill(float* block, std::int64_t count, float value, Device device);
 // sum[i] += term[i].
 void add(float* sum, const float* term, std::int64_t count, Device device);
 
-// Returns when all that this thread asked of the device is done.
+// Returns when all that this thread asked of the device is done; at once for the CPU.
 void synchronize(Device device);
 
 // Memory of the CPU that a device reads and writes while the CPU goes on: one side of copy_async.

@@ -3,6 +3,8 @@
 #include "core/devices.h"
 #include "core/error.h"
 
+#include <cstring>
+
 namespace lockring {
 namespace {
 
@@ -28,10 +30,15 @@ void release(void*, std::int64_t, Device) noexcept {}
 void copy(void*, Device to, const void*, Device from, std::int64_t) {
   fail_without_cuda(to.kind == DeviceKind::cpu ? from : to);
 }
-void clear(void*, std::int64_t, Device device) { fail_without_cuda(device); }
+void clear(void* block, std::int64_t bytes, Device device) {
+  if (device.kind != DeviceKind::cpu) fail_without_cuda(device);
+  std::memset(block, 0, static_cast<std::size_t>(bytes));
+}
 void fill(float*, std::int64_t, float, Device device) { fail_without_cuda(device); }
 void add(float*, const float*, std::int64_t, Device device) { fail_without_cuda(device); }
-void synchronize(Device device) { fail_without_cuda(device); }
+void synchronize(Device device) {
+  if (device.kind != DeviceKind::cpu) fail_without_cuda(device);
+}
 Storage allocate_pinned(std::int64_t bytes) { return Storage::allocate(bytes); }
 void copy_async(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes) {
   copy(to, to_device, from, from_device, bytes);

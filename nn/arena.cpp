@@ -8,6 +8,10 @@
 
 namespace lockring::nn {
 
+ArenaMemory memory_on(Device device) {
+  return [device](std::int64_t elements) { return Tensor::zeros({elements}, DType::f32, device); };
+}
+
 ArenaLayout::ArenaLayout(Module& root, ArenaMemory memory) : memory_(std::move(memory)) {
   constexpr std::int64_t kAlignment = 64 / sizeof(float);
   root.for_each_parameter([&](const std::string& path, const Parameter& parameter) {

@@ -28,6 +28,8 @@ struct Segment {
 
 // Makes the buffer of an arena: zeros, float32 [elements].
 using ArenaMemory = std::function<Tensor(std::int64_t elements)>;
+// In the memory of a device.
+ArenaMemory memory_on(Device device);
 
 class ArenaLayout {
  public:

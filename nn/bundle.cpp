@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -19,7 +18,7 @@ constexpr std::string_view kTrainingPrefix = "training.";
 
 void append(std::vector<NamedTensor>& tensors, const std::string& prefix, const Arena& arena) {
   for (const Segment& segment : arena.layout().segments())
-    tensors.push_back({prefix + segment.name, arena.view(segment)});
+    tensors.push_back({prefix + segment.name, arena.view(segment).to(Device{})});
 }
 
 // Tells the file's tensors and texts apart by their names.
@@ -80,8 +79,7 @@ void check_tensors(const std::vector<NamedTensor>& tensors, const std::vector<Sl
 // Checked before.
 void copy_in(const std::vector<NamedTensor>& tensors, const std::string& prefix, const Arena& arena) {
   for (const Segment& segment : arena.layout().segments()) {
-    Tensor target = arena.view(segment);
-    std::memcpy(target.raw(), find(tensors, prefix + segment.name)->raw(), target.bytes());
+    arena.view(segment).copy_from(*find(tensors, prefix + segment.name));
   }
 }
 

@@ -39,7 +39,7 @@ struct Bundle {
   std::map<std::string, std::string> training;
 };
 
-// Write the file whole or not at all. Throw Error{data} if that fails.
+// Write the file whole or not at all: the same for arenas on any device. Throw Error{data} if that fails.
 void save_bundle(const std::filesystem::path& path, const BundleInfo& info, const Arena& parameters,
                  const GoldenSample& golden);
 void save_checkpoint(const std::filesystem::path& path, const BundleInfo& info, const Arena& parameters,
@@ -51,8 +51,8 @@ Bundle load_bundle(const std::filesystem::path& path);
 // Throws Error{data} unless the bundle's parameters have exactly the layout's names and shapes: before memory is taken
 // for an arena, since a few wrong bytes can ask for any amount.
 void check_parameters(const Bundle& bundle, const ArenaLayout& layout);
-// Copies the bundle's parameters into an arena; a model on it must refresh() afterwards. Throws Error{data}, and
-// changes nothing, unless names and shapes are exactly the arena's.
+// Copies the bundle's parameters into an arena, on any device; a model on it must refresh() afterwards. Throws
+// Error{data}, and changes nothing, unless names and shapes are exactly the arena's.
 void load_parameters(const Bundle& bundle, Arena& parameters);
 // The same for a checkpoint's state; `arenas` must be all that it holds.
 void load_state(const Bundle& checkpoint, const std::vector<NamedArena>& arenas);

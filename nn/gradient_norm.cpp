@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
+#include <vector>
 
 namespace lockring::nn {
 namespace {
@@ -26,6 +28,19 @@ double square_sum_of_block(const ArenaLayout& layout, const float* gradient, std
   return sum;
 }
 
+// Neighbouring segments whose squares count, with their padding.
+std::vector<std::pair<std::int64_t, std::int64_t>> counted_ranges(const ArenaLayout& layout) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  const std::vector<Segment>& segments = layout.segments();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].kind == ParameterKind::statistic) continue;
+    const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : layout.elements();
+    if (ranges.empty() || ranges.back().second != segments[i].offset) ranges.emplace_back(segments[i].offset, end);
+    ranges.back().second = end;
+  }
+  return ranges;
+}
+
 }  // namespace
 
 double square_sum(const ArenaLayout& layout, const float* gradient, std::int64_t begin, std::int64_t end,
@@ -38,6 +53,14 @@ double square_sum(const ArenaLayout& layout, const float* gradient, std::int64_t
     total += sum;
   }
   return total;
+}
+
+std::int64_t square_sum_parts(const ArenaLayout& layout) { return std::ssize(counted_ranges(layout)); }
+
+void square_sums_on_gpu(const Arena& gradient, double* parts) {
+  const float* start = gradient.buffer().data();
+  for (const auto& [begin, end] : counted_ranges(gradient.layout()))
+    kSquareSum.on(gradient.buffer().device())(start + begin, end - begin, parts++);
 }
 
 }  // namespace lockring::nn

@@ -18,4 +18,9 @@ constexpr std::int64_t kSquareSumBlock = 4096;
 double square_sum(const ArenaLayout& layout, const float* gradient, std::int64_t begin, std::int64_t end,
                   std::span<double> blocks = {});
 
+// The same of a whole gradient on a GPU, which nothing waits for. Its sum is that of all `parts`, in the GPU's memory:
+// one for each range of the arena between statistics.
+std::int64_t square_sum_parts(const ArenaLayout& layout);
+void square_sums_on_gpu(const Arena& gradient, double* parts);
+
 }  // namespace lockring::nn

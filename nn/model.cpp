@@ -1,5 +1,6 @@
 #include "nn/model.h"
 
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "ops/all_finite.h"
 
@@ -13,7 +14,9 @@ Model::Model(std::unique_ptr<Module> root, std::uint64_t seed, ArenaMemory memor
   for (std::size_t i = 0; i < in_order_.size(); ++i) {
     Rng rng(seed, RngStream::init, i);
     Tensor value = in_order_[i]->tensor().detach();
-    in_order_[i]->initializer.fill(value, rng);
+    Tensor on_cpu = value.to(Device{});
+    in_order_[i]->initializer.fill(on_cpu, rng);
+    if (device().kind != DeviceKind::cpu) value.copy_from(on_cpu);
   }
   refresh();
 }
@@ -21,6 +24,15 @@ Model::Model(std::unique_ptr<Module> root, std::uint64_t seed, ArenaMemory memor
 Model::Model(std::unique_ptr<Module> root, Arena parameters)
     : root_(std::move(root)), parameters_(std::move(parameters)) {
   check(ArenaLayout(*root_).plan() == layout().plan(), "these parameters are of another architecture");
+  bind_values();
+  refresh();
+}
+
+Model::Model(std::unique_ptr<Module> root, const Model& other, Device device)
+    : root_(std::move(root)), parameters_(std::make_shared<const ArenaLayout>(*root_, memory_on(device))) {
+  check(other.layout().plan() == layout().plan(), "these parameters are of another architecture");
+  parameters_.buffer().copy_from(other.parameters().buffer());
+  device_memory::synchronize(device);
   bind_values();
   refresh();
 }
@@ -35,7 +47,7 @@ void Model::bind_values() {
 Tensor Model::infer(const Tensor& x, std::int64_t rows) const {
   const NoGrad no_grad;
   const std::int64_t count = x.size(0);
-  if (rows <= 0 || count <= rows) return forward(x);
+  if (rows <= 0 || count <= rows || device().kind != DeviceKind::cpu) return forward(x);
   Tensor logits;
   for (std::int64_t begin = 0; begin < count; begin += rows) {
     const std::int64_t end = std::min(begin + rows, count);
@@ -54,8 +66,8 @@ void Model::bind_gradients(const Arena& gradients) {
 void Model::complete_gradients() {
   for (Parameter* parameter : in_order_) {
     if (parameter->leaf.has_gradient()) continue;
-    Tensor gradient = parameter->leaf.slot().grad;
-    std::ranges::fill(gradient.values(), 0.0F);
+    const Tensor gradient = parameter->leaf.slot().grad;
+    device_memory::clear(gradient.raw(), gradient.bytes(), gradient.device());
   }
 }
 

@@ -18,10 +18,16 @@ class Model {
   Model(std::unique_ptr<Module> root, std::uint64_t seed, ArenaMemory memory = {});
   // On parameters that exist (another replica's). Throws Error{usage} if their layout is not this module's.
   Model(std::unique_ptr<Module> root, Arena parameters);
+  // On a copy of another's parameters, on any device, which this waits for. Throws as above.
+  Model(std::unique_ptr<Module> root, const Model& other, Device device);
 
   Tensor forward(const Tensor& x, const Context& context = {}) const { return root_->forward(x, context); }
 
-  // Logits without gradients, `rows` images at a time, so that their activations stay in cache; 0 for all at once.
+  // Where the parameters lie and the model computes.
+  Device device() const { return parameters_.buffer().device(); }
+
+  // Logits without gradients, `rows` images at a time, so that their activations stay in a CPU's cache; 0 for all at
+  // once, as GPUs always do. `x` lies on the model's device.
   Tensor infer(const Tensor& x, std::int64_t rows) const;
 
   Arena& parameters() { return parameters_; }

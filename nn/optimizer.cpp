@@ -13,7 +13,7 @@ namespace lockring::nn {
 namespace {
 
 constexpr float kStatisticRate = 0.1F;
-// Elements updated at once, so that the average finds the new parameters in the cache.
+// Elements that a CPU updates at once, so that the average finds the new parameters in the cache.
 constexpr std::int64_t kBlock = 8192;
 
 class Sgd final : public Optimizer {
@@ -86,7 +86,7 @@ Optimizer::Optimizer(OptimizerOptions options, const Arena& parameters)
   if (options_.ema_decay == 0) return;
   add_state("ema");
   ema_ = state_.back().arena;
-  std::ranges::copy(parameters.buffer().values(), ema_.buffer().values().begin());
+  ema_.buffer().copy_from(parameters.buffer());
 }
 
 float* Optimizer::add_state(std::string name) {
@@ -97,12 +97,13 @@ float* Optimizer::add_state(std::string name) {
 void Optimizer::update(float* parameters, const Update& update) const {
   assert(update.begin % 16 == 0 && update.end % 16 == 0 && update.end <= layout_->elements());
   const std::vector<Segment>& segments = layout_->segments();
+  const std::int64_t block = device_.kind == DeviceKind::cpu ? kBlock : layout_->elements();
   for (std::size_t i = 0; i < segments.size(); ++i) {
     // With its padding: gradients, parameters and state are zero there and stay so.
     const std::int64_t segment_end = i + 1 < segments.size() ? segments[i + 1].offset : layout_->elements();
     const std::int64_t end = std::min(segment_end, update.end);
-    for (std::int64_t b = std::max(segments[i].offset, update.begin); b < end; b += kBlock) {
-      const std::int64_t e = std::min(b + kBlock, end);
+    for (std::int64_t b = std::max(segments[i].offset, update.begin); b < end; b += block) {
+      const std::int64_t e = std::min(b + block, end);
       if (segments[i].kind == ParameterKind::statistic) {
         kMovingAverage.on(device_)(e - b, update.gradient + b, static_cast<float>(update.statistic_scale),
                                    kStatisticRate, parameters + b);

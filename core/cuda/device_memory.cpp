@@ -5,6 +5,7 @@
 #include "core/cuda/elementwise.h"
 #include "core/cuda/stream.h"
 
+#include <cstring>
 #include <memory>
 
 namespace lockring::device_memory {
@@ -47,6 +48,10 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
 }
 
 void clear(void* block, std::int64_t bytes, Device device) {
+  if (on_cpu(device)) {
+    std::memset(block, 0, static_cast<std::size_t>(bytes));
+    return;
+  }
   select(device);
   if (bytes > 0)
     LOCKRING_CHECK_CUDA(cudaMemsetAsync(block, 0, static_cast<std::size_t>(bytes), cuda::current_stream()));
