@@ -1,12 +1,14 @@
 // lockring bench train|infer|gemm: steady-state figures, warm-up left out.
 #include "apps/bench_support.h"
 #include "apps/command.h"
+#include "apps/device_option.h"
 #include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/terminal.h"
 #include "apps/train/options.h"
 #include "apps/train/trainer.h"
 #include "core/cpu.h"
+#include "core/device_memory.h"
 #include "core/error.h"
 #include "core/peak.h"
 #include "core/rng.h"
@@ -33,6 +35,7 @@ long page_faults() {
 
 struct TrainBench {
   std::string model = "cnn";
+  std::string device = "auto";
   std::int64_t batch_size = 128;
   int replicas = 0;
   std::int64_t micro_batch = -1;
@@ -43,6 +46,7 @@ struct TrainBench {
   double seconds = 3;
   bool json = false;
 
+  DeviceChoice devices() const;
   int run() const;
 };
 
@@ -119,7 +123,7 @@ std::vector<Figure> overlap_figures(Steps& steps, double seconds) {
     append(exposed, steps.exchange_seconds());
   }
   trainer.exchange()->set_overlap(false);
-  Trace trace(trainer.options().replicas);
+  Trace trace(trainer.options().replicas, trainer.options().devices);
   trainer.set_trace(&trace);
   steps.run(0, 10);
   trainer.set_trace(nullptr);
@@ -137,18 +141,28 @@ std::vector<Figure> overlap_figures(Steps& steps, double seconds) {
           {"late_step_us", quantile(late_times, 0.5) * 1e6}};
 }
 
+DeviceChoice TrainBench::devices() const {
+  const DeviceChoice choice = choose_devices(device, job().node().rank(), job().node().size());
+  if (!choice.note.empty() && job().rank() == 0) fmt::print(stderr, "note: {}\n", choice.note);
+  return choice;
+}
+
 int TrainBench::run() const {
   check(batch_size > 0 && batch_size <= Steps::kSamples, "--batch-size {} is not within 1 and {}", batch_size,
         Steps::kSamples);
   const models::Architecture& architecture = models::find_architecture(model);
   const models::ImageSpec images;
+  const DeviceChoice place = devices();
+  const int automatic = place.on_gpu() ? static_cast<int>(place.devices.size()) : cores_of_rank();
   const TrainerOptions options{.build = [&] { return architecture.build(images); },
                                .world = &job(),
-                               .replicas = replicas > 0 ? replicas : cores_of_rank(),
+                               .replicas = replicas > 0 ? replicas : automatic,
+                               .devices = place.devices,
                                .exchange = dist::parse_algorithm(exchange),
                                .wire = wire == "bf16" ? dist::Wire::bf16 : dist::Wire::f32,
                                .bucket_bytes = parse_bytes(bucket_bytes, "--bucket-bytes"),
                                .micro_batch = micro_batch >= 0 ? micro_batch : architecture.micro_batch,
+                               .gpu_micro_batch = std::max<std::int64_t>(micro_batch, 0),
                                .optimizer = {.name = optimizer}};
   Steps steps(options, batch_size);
   steps.run(seconds / 4, 5);
@@ -158,21 +172,24 @@ int TrainBench::run() const {
   const double faults_per_step = static_cast<double>(page_faults() - faults) / static_cast<double>(times.size());
   const double images_per_second = static_cast<double>(times.size() * batch_size) / sum(times);
   const std::vector<Figure> overlap = overlap_figures(steps, seconds);
-  double peak = measure_fma_gflops(options.replicas);
+  double peak = place.on_gpu() ? 0 : measure_fma_gflops(options.replicas);
   job().all().all_reduce(std::span(&peak, 1));
   if (job().rank() != 0) return 0;
   const double flop = 2.0 * static_cast<double>(3 * models::multiply_adds(architecture, images) -
                                                 models::first_layer_multiply_adds(architecture, images));
   std::vector<Figure> figures = {{"model", model},
                                  {"batch_size", batch_size},
+                                 {"device", to_string(place.devices[0])},
                                  {"replicas", steps.trainer().workers().total},
-                                 {"micro_batch", options.micro_batch},
+                                 {"micro_batch", place.on_gpu() ? options.gpu_micro_batch : options.micro_batch},
                                  {"images_per_second", images_per_second},
+                                 {"gflops", images_per_second * flop / 1e9},
                                  {"step_us_p50", quantile(times, 0.5) * 1e6},
-                                 {"peak_gflops", peak},
-                                 {"peak_share", images_per_second * flop / peak / 1e9},
                                  {"page_faults_per_step", faults_per_step},
                                  {"data_share", data_seconds / sum(times)}};
+  // A GPU's peak is a figure of its maker.
+  if (!place.on_gpu())
+    figures.insert(figures.end(), {{"peak_gflops", peak}, {"peak_share", images_per_second * flop / peak / 1e9}});
   figures.insert(figures.end(), overlap.begin(), overlap.end());
   print_figures(figures, json);
   return 0;
@@ -180,6 +197,7 @@ int TrainBench::run() const {
 
 struct InferBench {
   std::string model = "cnn";
+  std::string device = "auto";
   std::int64_t batch_size = 1;
   int threads = 1;
   double seconds = 2;
@@ -192,14 +210,16 @@ int InferBench::run() const {
   check(batch_size > 0, "--batch-size {} is not possible", batch_size);
   const models::Architecture& architecture = models::find_architecture(model);
   const models::ImageSpec images;
-  const nn::Model net(architecture.build(images), 1);
+  const Device place = choose_devices_and_say(device).devices[0];
+  const nn::Model net(architecture.build(images), 1, nn::memory_on(place));
+  device_memory::synchronize(place);
   dist::ReplicaTeam team(threads);
   Tensor x = Tensor::empty({batch_size, images.height, images.width, images.channels});
   Rng rng(1, RngStream::test);
   for (float& value : x.values()) value = rng.uniform();
   std::vector<std::vector<double>> times(threads);
   team.run([&](int thread) {
-    const auto forward = [&] { net.infer(x, architecture.micro_batch); };
+    const auto forward = [&] { net.infer(x.to(place), architecture.micro_batch).to(Device{}); };
     time_calls(seconds / 4, 10, forward);
     team.meet(thread);
     times[thread] = time_calls(seconds, 10, forward);
@@ -212,6 +232,7 @@ int InferBench::run() const {
   }
   print_figures({{"model", model},
                  {"batch_size", batch_size},
+                 {"device", to_string(place)},
                  {"threads", threads},
                  {"latency_us_p50", quantile(all, 0.5) * 1e6},
                  {"latency_us_p99", quantile(all, 0.99) * 1e6},
@@ -261,8 +282,9 @@ Action bench_train(CLI::App& app) {
   auto bench = declare<TrainBench>(app, "lockring bench train --model cnn --batch-size 128 --json");
   app.add_option("--model", bench->model, "architecture");
   app.add_option("--batch-size", bench->batch_size, "images a step, over all replicas");
-  app.add_option("--replicas", bench->replicas, "threads; 0 for one a core");
-  app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the model's own, 0 for the whole shard");
+  add_device_option(app, bench->device);
+  app.add_option("--replicas", bench->replicas, "replicas; 0 for one a core, or one a GPU");
+  app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the device's own, 0 for the whole shard");
   app.add_option("--optimizer", bench->optimizer, "sgd, adam or adamw");
   app.add_option("--allreduce", bench->exchange, "between machines")
       ->check(one_of({"ring", "halving-doubling", "mpi"}));
@@ -275,6 +297,7 @@ Action bench_infer(CLI::App& app) {
   auto bench = declare<InferBench>(app, "lockring bench infer --model cnn --batch-size 1 --threads 1 --json");
   app.add_option("--model", bench->model, "architecture");
   app.add_option("--batch-size", bench->batch_size, "images a call");
+  add_device_option(app, bench->device);
   app.add_option("--threads", bench->threads, "threads that share the model");
   return [bench] { return bench->run(); };
 }

@@ -2,6 +2,7 @@
 #include "apps/command.h"
 #include "apps/data_options.h"
 #include "apps/data_reports.h"
+#include "apps/device_option.h"
 #include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "apps/option_values.h"
@@ -23,6 +24,7 @@ using Json = nlohmann::ordered_json;
 struct Options : DataOptions {
   std::string bundle;
   CacheOptions cache;
+  std::string device = "auto";
   std::string split = "test";
   int replicas = usable_cores();
   bool json = false;
@@ -99,7 +101,7 @@ data::Dataset load_data(const Options& options, const LoadedModel& loaded) {
 }
 
 int run(const Options& options) {
-  const LoadedModel loaded = load_model(options.bundle);
+  const LoadedModel loaded = load_model(options.bundle, choose_devices_and_say(options.device).devices[0]);
   const data::Dataset dataset = load_data(options, loaded);
   check_suits(loaded, dataset);
   print_notes(loaded, dataset);
@@ -124,6 +126,7 @@ Action eval(CLI::App& app) {
       ->type_name("BUNDLE");
   add_data_options(app, *options);
   add_cache_options(app, options->cache);
+  add_device_option(app, options->device);
   app.add_option("--split", options->split, "which images")->check(one_of({"test", "train"}));
   const auto automatic = [](std::string& text) {
     if (text == "auto") text = std::to_string(usable_cores());

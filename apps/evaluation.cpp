@@ -1,5 +1,6 @@
 #include "apps/evaluation.h"
 
+#include "core/device_memory.h"
 #include "ops/argmax.h"
 #include "ops/cross_entropy.h"
 
@@ -8,8 +9,8 @@
 namespace lockring::app {
 namespace {
 
-// Samples that a thread evaluates at once; sums are taken chunk by chunk, in order.
-constexpr std::int64_t kChunk = 64;
+// Samples that a thread evaluates at once; sums are taken chunk by chunk, in order. A GPU needs more to be busy.
+std::int64_t chunk_size(const nn::Model& model) { return model.device().kind == DeviceKind::cpu ? 64 : 1024; }
 
 struct Chunks {
   const nn::Model& model;
@@ -19,10 +20,11 @@ struct Chunks {
   std::vector<double> losses;
   std::vector<std::int32_t> predictions;
   std::int64_t classes = 0;
+  std::int64_t size = chunk_size(model);
 
   void evaluate(std::int64_t chunk) {
-    const std::int64_t begin = chunk * kChunk;
-    const std::int64_t count = std::min(kChunk, static_cast<std::int64_t>(samples.size()) - begin);
+    const std::int64_t begin = chunk * size;
+    const std::int64_t count = std::min(size, static_cast<std::int64_t>(samples.size()) - begin);
     const auto [images, labels] = read(samples.subspan(begin, count));
     const NoGrad no_grad;
     const Tensor logits = logits_of(model, transform, images);
@@ -76,12 +78,12 @@ Tensor logits_of(const nn::Model& model, const data::Transform& transform, const
   Tensor values = Tensor::empty(images.shape());
   if (transform.views().size() == 1) {
     transform.convert(images, transform.views()[0], values.data());
-    return model.forward(values);
+    return model.forward(values.to(model.device())).to(Device{});
   }
   Tensor mean;
   for (const data::View& view : transform.views()) {
     transform.convert(images, view, values.data());
-    const Tensor logits = model.forward(values);
+    const Tensor logits = model.forward(values.to(model.device())).to(Device{});
     if (!mean.defined()) mean = Tensor::zeros(logits.shape());
     for (std::int64_t i = 0; i < logits.elements(); ++i) mean.data()[i] += view.weight * logits.data()[i];
   }
@@ -91,10 +93,11 @@ Tensor logits_of(const nn::Model& model, const data::Transform& transform, const
 Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform) {
   const auto count_of = static_cast<std::int64_t>(samples.size());
-  const std::int64_t chunk_count = (count_of + kChunk - 1) / kChunk;
   Chunks chunks{model, split, samples, transform, {}, {}};
+  const std::int64_t chunk_count = (count_of + chunks.size - 1) / chunks.size;
   chunks.losses.resize(chunk_count);
   chunks.predictions.resize(samples.size());
+  device_memory::synchronize(model.device());  // what this thread has asked of it; the others read the parameters
   workers.team.run([&](int replica) {
     for (std::int64_t chunk = workers.first + replica; chunk < chunk_count; chunk += workers.total)
       chunks.evaluate(chunk);

@@ -25,7 +25,7 @@ struct Evaluation {
 };
 
 // The model's answer to images u8 [n, h, w, c] that have passed the transform's front: logits [n, classes], the mean
-// over the transform's views. Any thread.
+// over the transform's views. Images and answer lie in the CPU's memory, wherever the model does. Any thread.
 Tensor logits_of(const nn::Model& model, const data::Transform& transform, const Tensor& images);
 
 // Who evaluates: the threads of this process, alone or with those of other ranks that evaluate the same.

@@ -45,7 +45,7 @@ double golden_difference(const LoadedModel& loaded, const nn::GoldenSample& gold
 
 }  // namespace
 
-LoadedModel load_model(const std::filesystem::path& path) {
+LoadedModel load_model(const std::filesystem::path& path, Device device) {
   nn::Bundle bundle = nn::load_bundle(path);
   LoadedModel loaded{
       .path = path, .info = std::move(bundle.info), .model = {}, .transform = {}, .images = {}, .golden = {}};
@@ -70,6 +70,9 @@ LoadedModel load_model(const std::filesystem::path& path) {
   check(loaded.golden_difference <= kGoldenTolerance, ErrorCode::data,
         "{}: damaged: its answer to the sample it holds differs by {:.2g} from the recorded one", path.string(),
         loaded.golden_difference);
+  if (device.kind != DeviceKind::cpu)
+    loaded.model = std::make_unique<nn::Model>(models::find_architecture(loaded.info.architecture).build(loaded.images),
+                                               *loaded.model, device);
   loaded.golden = {bundle.golden.image.clone(), bundle.golden.logits.clone()};
   return loaded;
 }

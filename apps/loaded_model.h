@@ -27,8 +27,8 @@ struct LoadedModel {
 };
 
 // Throws Error{data} on a damaged file, an architecture that does not exist here or has other parameters, and on a
-// model that does not answer the golden sample as recorded.
-LoadedModel load_model(const std::filesystem::path& path);
+// model that does not answer the golden sample as recorded: on the CPU, whatever the device that it will compute on.
+LoadedModel load_model(const std::filesystem::path& path, Device device = {});
 
 // Throws Error{data} unless the data set's images, after the transform's front, and number of classes are what the
 // model is for.

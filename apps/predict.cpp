@@ -2,6 +2,7 @@
 #include "apps/command.h"
 #include "apps/data_options.h"
 #include "apps/data_reports.h"
+#include "apps/device_option.h"
 #include "apps/evaluation.h"
 #include "apps/loaded_model.h"
 #include "apps/option_values.h"
@@ -35,6 +36,7 @@ struct Options : DataOptions {
   std::vector<std::string> files;
   std::vector<std::int64_t> test_samples;
   CacheOptions cache;
+  std::string device = "auto";
   int top = 3;
   bool draw = false;
   bool json = false;
@@ -186,7 +188,7 @@ void print_pictures(const std::vector<Prediction>& predictions, const std::vecto
 
 int run(const Options& options) {
   check(!options.files.empty() || !options.test_samples.empty(), "expected image files or --test-samples");
-  const LoadedModel loaded = load_model(options.bundle);
+  const LoadedModel loaded = load_model(options.bundle, choose_devices_and_say(options.device).devices[0]);
   std::vector<PredictInput> inputs = test_inputs(options, loaded);
   std::vector<Failure> failures;
   std::ranges::move(read_files(options, loaded, failures), std::back_inserter(inputs));
@@ -221,6 +223,7 @@ Action predict(CLI::App& app) {
       ->type_name("I,J");
   add_data_options(app, *options);
   add_cache_options(app, options->cache);
+  add_device_option(app, options->device);
   app.add_option("--top", options->top, "how many classes to show of each image")->check(above(0));
   app.add_flag("--draw", options->draw, "draw each image as the model sees it; test images always are");
   app.add_flag("--json", options->json, "print one JSON object");

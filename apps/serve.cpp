@@ -1,5 +1,6 @@
 // lockring serve: trained models behind an HTTP server.
 #include "apps/command.h"
+#include "apps/device_option.h"
 #include "apps/listen_options.h"
 #include "apps/option_values.h"
 #include "apps/serve/run_server.h"
@@ -23,6 +24,7 @@ void add_server_options(CLI::App& app, ServeOptions& options) {
 }
 
 void add_engine_options(CLI::App& app, ServeOptions& options) {
+  add_device_option(app, options.device);
   app.add_option("--replicas", options.replicas, "threads that compute for each model: N, or auto[:LEAST-MOST]");
   app.add_option("--balance", options.balance, "how requests are given to replicas")
       ->check(one_of({"round-robin", "least-connections", "power-of-two", "hash"}));

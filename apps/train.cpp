@@ -2,6 +2,7 @@
 #include "apps/command.h"
 #include "apps/config_file.h"
 #include "apps/data_options.h"
+#include "apps/device_option.h"
 #include "apps/option_values.h"
 #include "apps/train/options.h"
 #include "apps/train/run.h"
@@ -53,8 +54,10 @@ void declare_recipe(CLI::App& app, TrainOptions& o) {
 }
 
 void declare_execution(CLI::App& app, TrainOptions& o) {
-  app.add_option("--replicas", o.replicas, "threads that train in lockstep; auto is one a core");
-  app.add_option("--micro-batch", o.micro_batch, "images computed at once; auto is the model's own");
+  add_device_option(app, o.device);
+  app.add_option("--replicas", o.replicas, "replicas that train in lockstep; auto is one a core, or one a GPU");
+  app.add_option("--micro-batch", o.micro_batch,
+                 "images computed at once; auto is the model's own, and on GPUs all that a replica has");
   app.add_option("--shards", o.shards, "parts of a batch; equal parts give equal bits on any number of replicas");
   app.add_flag("--sync-bn", o.sync_bn, "batch normalisation looks at the whole batch, over all replicas");
   app.add_option(

@@ -43,7 +43,7 @@ function(lockring_test name)
   target_link_libraries(lockring_${name}_tests PRIVATE ${arg_LIBRARIES} lockring_test_support GTest::gtest_main
     lockring_options)
   set(properties TIMEOUT 300)
-  if(LOCKRING_CUDA STREQUAL EMULATED AND name MATCHES "^(core|ops|fake_cuda|nccl)$")
+  if(LOCKRING_CUDA STREQUAL EMULATED AND name MATCHES "^(core|devices|ops|fake_cuda|nccl)$")
     list(APPEND properties LABELS emulated)
   elseif(TARGET lockring_cuda)
     list(APPEND properties ENVIRONMENT NVIDIA_TF32_OVERRIDE=0)  # one tolerance for all devices

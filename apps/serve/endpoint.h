@@ -34,6 +34,7 @@ struct EndpointOptions {
   std::int64_t max_queue = 256;  // parts of requests that wait
   std::chrono::milliseconds max_queue_time{500};
   std::string balance = "least-connections";  // whose lane a request goes to (apps/balance/policy.h)
+  std::vector<Device> devices = {Device{}};   // that the models are put on, for whoever makes them
 };
 
 class Endpoint : public Servable, public std::enable_shared_from_this<Endpoint> {

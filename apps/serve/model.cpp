@@ -10,20 +10,31 @@
 
 namespace lockring::app::serve {
 
-std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const std::string& digest) {
+std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const std::string& digest,
+                                         const std::vector<Device>& devices) {
   std::string found = nn::bundle_digest(path);
   check(digest.empty() || found == digest, ErrorCode::data, "{}: expected the SHA-256 {}, found {}", path.string(),
         digest, found);
-  LoadedModel loaded = load_model(path);
+  LoadedModel loaded = load_model(path, devices[0]);
   // What was hashed is what was read, unless somebody writes into the file.
   check(nn::bundle_digest(path) == found, ErrorCode::data, "{}: changed while it was read", path.string());
-  return std::shared_ptr<const Model>(new Model(std::move(loaded), std::move(found)));
+  return std::shared_ptr<const Model>(new Model(std::move(loaded), std::move(found), devices));
 }
 
-Model::Model(LoadedModel loaded, std::string digest)
+Model::Model(LoadedModel loaded, std::string digest, const std::vector<Device>& devices)
     : loaded_(std::move(loaded)),
       digest_(std::move(digest)),
-      rows_at_once_(models::find_architecture(loaded_.info.architecture).micro_batch) {}
+      rows_at_once_(models::find_architecture(loaded_.info.architecture).micro_batch) {
+  for (std::size_t i = 1; i < devices.size(); ++i)
+    copies_.push_back(std::make_unique<nn::Model>(
+        models::find_architecture(loaded_.info.architecture).build(loaded_.images), *loaded_.model, devices[i]));
+}
+
+const nn::Model& Model::next_model() const {
+  if (copies_.empty()) return *loaded_.model;
+  const std::size_t next = next_.fetch_add(1, std::memory_order_relaxed) % (copies_.size() + 1);
+  return next == 0 ? *loaded_.model : *copies_[next - 1];
+}
 
 Tensor Model::sample() const {
   const Shape& image = info().input_shape;
@@ -36,6 +47,7 @@ void Model::compute(std::span<const Tensor> requests, std::span<Tensor> answers)
   for (const Tensor& request : requests) rows += request.size(0);
   Tensor values = Tensor::empty(requests[0].shape().with_leading(rows));
   Tensor logits;
+  const nn::Model& model = next_model();
   const std::span<const data::View> views = loaded_.transform.views();
   for (const data::View& view : views) {
     float* next = values.data();
@@ -43,7 +55,7 @@ void Model::compute(std::span<const Tensor> requests, std::span<Tensor> answers)
       loaded_.transform.convert(request, view, next);
       next += request.elements();
     }
-    const Tensor seen = loaded_.model->infer(values, rows_at_once_);
+    const Tensor seen = model.infer(values.to(model.device()), rows_at_once_).to(Device{});
     if (views.size() == 1) {
       logits = seen;
       break;

@@ -4,23 +4,26 @@
 #include "apps/loaded_model.h"
 #include "core/tensor.h"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lockring::app::serve {
 
 class Model {
  public:
   // Checks the file's SHA-256 against `digest` unless that is empty, and the golden sample (loaded_model.h). Throws
-  // Error{data}; a file that is not whole never becomes a model.
-  static std::shared_ptr<const Model> load(const std::filesystem::path& path, const std::string& digest = "");
+  // Error{data}; a file that is not whole never becomes a model. Each of the devices gets a copy.
+  static std::shared_ptr<const Model> load(const std::filesystem::path& path, const std::string& digest = "",
+                                           const std::vector<Device>& devices = {Device{}});
 
-  // Writes the probabilities of the images of several requests, computed as one batch: answers[i] is f32 [n, classes]
-  // for requests[i], [n, h, w, c] of bytes or of f32 that stand for bytes. The bits of an answer do not depend on the
-  // other requests, and are those of `lockring predict`.
+  // Writes the probabilities of the images of several requests, computed as one batch on the next device: answers[i] is
+  // f32 [n, classes] for requests[i], [n, h, w, c] of bytes or of f32 that stand for bytes. The bits of an answer do
+  // not depend on the other requests on a CPU, and are those of `lockring predict`.
   void compute(std::span<const Tensor> requests, std::span<Tensor> answers) const;
 
   const nn::BundleInfo& info() const { return loaded_.info; }
@@ -32,9 +35,12 @@ class Model {
   std::int64_t parameters() const { return loaded_.model->layout().trainable(); }
 
  private:
-  Model(LoadedModel loaded, std::string digest);
+  Model(LoadedModel loaded, std::string digest, const std::vector<Device>& devices);
+  const nn::Model& next_model() const;
 
-  LoadedModel loaded_;
+  LoadedModel loaded_;                              // on the first device
+  std::vector<std::unique_ptr<nn::Model>> copies_;  // on the others
+  mutable std::atomic<std::uint64_t> next_ = 0;
   std::string digest_;
   std::int64_t rows_at_once_;  // as many as stay in a core's cache
 };

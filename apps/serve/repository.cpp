@@ -131,7 +131,8 @@ void Repository::unload(const std::string& name) {
 
 std::shared_ptr<Endpoint> Repository::start(const std::string& name, std::int64_t version,
                                             const BundleFile& bundle) const {
-  return Endpoint::start(name, std::to_string(version), Model::load(bundle.path, bundle.digest), options_);
+  return Endpoint::start(name, std::to_string(version), Model::load(bundle.path, bundle.digest, options_.devices),
+                         options_);
 }
 
 // Its versions are how often it was loaded.

@@ -1,5 +1,6 @@
 #include "apps/serve/run_server.h"
 
+#include "apps/device_option.h"
 #include "apps/http/server.h"
 #include "apps/http/termination.h"
 #include "apps/option_values.h"
@@ -36,7 +37,8 @@ EndpointOptions endpoint_options(const ServeOptions& options) {
           .batch = {.max_rows = options.max_batch, .max_delay = std::chrono::microseconds(options.max_delay_us)},
           .max_queue = options.max_queue,
           .max_queue_time = milliseconds(options.max_queue_ms),
-          .balance = options.balance};
+          .balance = options.balance,
+          .devices = choose_devices_and_say(options.device).devices};
 }
 
 // The name of a run tells more than that of its file.

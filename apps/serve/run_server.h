@@ -19,6 +19,7 @@ struct ServeOptions {
   std::string api_key_file;
   std::string access_log;
 
+  std::string device = "auto";
   std::string replicas = "auto";
   std::string balance = "least-connections";
   std::int64_t max_batch = 64;

@@ -4,7 +4,7 @@
 #include "apps/program.h"
 #include "core/error.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace lockring::app {
 namespace {
@@ -46,6 +46,19 @@ void check_finite(const Setup& setup, const nn::Model& model, std::int64_t step)
   check(layer.empty(), ErrorCode::diverged,
         "the model's answers are not finite after step {}: first in layer '{}'; a lower --lr may help", step, layer);
 }
+
+// The model itself, or a copy of one on a GPU: a bundle's answers are always the CPU's, which every machine can repeat.
+class OnCpu {
+ public:
+  OnCpu(const Setup& setup, const nn::Model& model) : model_(model) {
+    if (model.device().kind != DeviceKind::cpu) copy_.emplace(setup.trainer.build(), model, Device{});
+  }
+  const nn::Model& model() const { return copy_ ? *copy_ : model_; }
+
+ private:
+  const nn::Model& model_;
+  std::optional<nn::Model> copy_;
+};
 
 void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted, bool reshard) {
   for (const auto& [key, value] : wanted) {
@@ -95,16 +108,19 @@ std::string recipe_text(const Recipe& recipe) {
 
 void save_model(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                 const nn::Model& model, const std::map<std::string, double>& metrics) {
-  nn::save_bundle(path, bundle_info(options, setup, metrics), model.parameters(), golden_sample(setup, model));
+  const OnCpu saved(setup, model);
+  nn::save_bundle(path, bundle_info(options, setup, metrics), saved.model().parameters(),
+                  golden_sample(setup, saved.model()));
 }
 
 void save_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
                      Trainer& trainer, const TrainState& state) {
-  check_finite(setup, trainer.model(), state.step);
+  const OnCpu saved(setup, trainer.model());
+  check_finite(setup, saved.model(), state.step);
   nn::TrainingState training{trainer.optimizer().state(), state.to_text()};
   for (const auto& [key, value] : recipe_of(options, setup, trainer)) training.values[kRecipePrefix + key] = value;
-  nn::save_checkpoint(path, bundle_info(options, setup, {}), trainer.model().parameters(),
-                      golden_sample(setup, trainer.model()), training);
+  nn::save_checkpoint(path, bundle_info(options, setup, {}), saved.model().parameters(),
+                      golden_sample(setup, saved.model()), training);
 }
 
 TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions& options, const Setup& setup,
@@ -123,10 +139,9 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
 }
 
 void load_initial_parameters(const std::filesystem::path& path, Trainer& trainer) {
-  const nn::Arena& parameters = trainer.model().parameters();
-  nn::load_parameters(nn::load_bundle(path), trainer.model().parameters());
-  if (nn::Arena average = trainer.optimizer().ema(); average.defined())
-    std::ranges::copy(parameters.buffer().values(), average.buffer().values().begin());
+  nn::Arena& parameters = trainer.model().parameters();
+  nn::load_parameters(nn::load_bundle(path), parameters);
+  if (nn::Arena average = trainer.optimizer().ema(); average.defined()) average.buffer().copy_from(parameters.buffer());
   trainer.refresh();
 }
 

@@ -42,6 +42,7 @@ struct TrainOptions {
   std::string init_from;
   std::uint64_t seed = 1;
 
+  std::string device = "auto";
   std::string replicas = "auto";
   std::string micro_batch = "auto";
   std::int64_t shards = 0;

@@ -131,6 +131,7 @@ void TrainRun::start() {
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.workers().total,
                   trainer_.workers().total == 1 ? "" : "s", directory_.path().string()));
+  if (!setup_.device_note.empty()) say(setup_.device_note);
   if (trainer_.options().served.servers > 0)
     say(servers_text(options_, world_.size()));
   else if (world_.size() > 1)
@@ -333,15 +334,15 @@ void TrainRun::finish_failed(const Error& error) {
 int TrainRun::finish() {
   world_.note(state_.step, dist::Phase::evaluation);
   if (state_.best_epoch == 0) save_best(trainer_.averaged(), metrics());
-  nn::Model model(setup_.trainer.build(), options_.seed);
+  nn::Model best_model(setup_.trainer.build(), options_.seed);
   std::map<std::string, double> tested;
   if (leads()) {
     const nn::Bundle best = nn::load_bundle(directory_.best());
-    nn::load_parameters(best, model.parameters());
+    nn::load_parameters(best, best_model.parameters());
     tested = best.info.metrics;
   }
-  world_.all().broadcast(std::as_writable_bytes(model.parameters().buffer().values()), 0);
-  model.refresh();
+  world_.all().broadcast(std::as_writable_bytes(best_model.parameters().buffer().values()), 0);
+  const nn::Model model(setup_.trainer.build(), best_model, trainer_.device());
   const std::vector<std::uint32_t> samples = data::all_samples(setup_.dataset.test.size());
   Summary summary{.parameters = model.layout().trainable(),
                   .replicas = trainer_.workers().total,

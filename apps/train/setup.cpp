@@ -3,6 +3,7 @@
 #include "apps/cluster/calibration.h"
 #include "apps/cluster/cost_model.h"
 #include "apps/cluster/shared_dataset.h"
+#include "apps/device_option.h"
 #include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/train/with_servers.h"
@@ -61,8 +62,25 @@ void check_ranges(const TrainOptions& options) {
         "--label-smoothing {} is not possible; at least 0 and below 1", options.label_smoothing);
 }
 
+// Parameter servers work with what lies in the CPU's memory.
+DeviceChoice devices_of(const TrainOptions& options) {
+  const bool served = options.strategy == "parameter-server" && options.device == "auto";
+  return choose_devices(served ? "cpu" : options.device, job().node().rank(), job().node().size());
+}
+
+std::string note_of(const DeviceChoice& choice, int replicas) {
+  if (!choice.on_gpu()) return choice.note;
+  std::string text = "computing on ";
+  for (std::size_t i = 0; i < std::min(choice.devices.size(), static_cast<std::size_t>(replicas)); ++i)
+    text += (i > 0 ? ", " : "") + to_string(choice.devices[i]);
+  return text;
+}
+
 int replica_count(const TrainOptions& options) {
-  return static_cast<int>(count_or(options.replicas, cores_of_rank(), kMostReplicas, "--replicas"));
+  const DeviceChoice choice = devices_of(options);
+  const auto gpus = static_cast<std::int64_t>(choice.devices.size());
+  return static_cast<int>(
+      count_or(options.replicas, choice.on_gpu() ? gpus : cores_of_rank(), kMostReplicas, "--replicas"));
 }
 
 int loader_thread_count(const TrainOptions& options, int automatic) {
@@ -149,10 +167,12 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   TrainerOptions trainer;
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
   trainer.replicas = replica_count(options);
+  trainer.devices = devices_of(options).devices;
   trainer.world = &job();
   trainer.shards = options.shards;
   trainer.exchange = exchange_of(options, setup);
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
+  if (options.micro_batch != "auto") trainer.gpu_micro_batch = trainer.micro_batch;
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));
   trainer.seed = options.seed;
   trainer.sync_batch_norm = options.sync_bn;
@@ -198,6 +218,7 @@ Setup make_setup(const TrainOptions& options, const DataReports& reports) {
         train_images, options.val_fraction > 0 ? " that are not held out" : "");
   setup.steps_per_epoch = data::steps_per_epoch(train_images, options.batch_size);
   setup.trainer = trainer_options(options, setup);
+  setup.device_note = note_of(devices_of(options), setup.trainer.replicas);
   setup.schedule = {.name = options.schedule,
                     .learning_rate = scaled_rate(options),
                     .total_steps = options.epochs * setup.steps_per_epoch,

@@ -11,6 +11,7 @@
 #include "nn/schedule.h"
 
 #include <cstdint>
+#include <string>
 
 namespace lockring::app {
 
@@ -21,6 +22,7 @@ struct Setup {
   const models::Architecture* architecture = nullptr;
   models::ImageSpec images;
   TrainerOptions trainer;
+  std::string device_note;  // which GPUs, or why none; empty where there is nothing to say
   nn::ScheduleOptions schedule;
   std::int64_t steps_per_epoch = 0;
 };

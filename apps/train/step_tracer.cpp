@@ -19,7 +19,7 @@ StepTracer::StepTracer(std::filesystem::path file, std::int64_t steps, Trainer& 
 // A run that would end before warms up for a shorter time.
 void StepTracer::before_step(std::int64_t left) {
   if (trace_ || (warm_up_left_-- > 0 && left > steps_)) return;
-  trace_.emplace(trainer_.options().replicas);
+  trace_.emplace(trainer_.options().replicas, trainer_.options().devices);
   trainer_.set_trace(&*trace_);
 }
 

@@ -1,6 +1,7 @@
 #include "apps/train/trace.h"
 
 #include "core/autograd.h"
+#include "core/device_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -29,11 +30,18 @@ class alignas(64) TraceLane {
     Clock::time_point begin, end;
   };
 
-  TraceLane()
-      : observer_([this](const std::string& path, const Tensor&) { end_layer(path); }),
+  explicit TraceLane(Device device)
+      : device_(device),
+        observer_([this](const std::string& path, const Tensor&) { end_layer(path); }),
         hook_([this](std::int64_t op) { end_op(op); }) {}
 
   void begin(Clock::time_point now) { last_ = now; }
+
+  // Once what was asked of a GPU is done, so that its work counts where it was asked for.
+  Clock::time_point now() const {
+    device_memory::synchronize(device_);
+    return Clock::now();
+  }
 
   // Parts that follow themselves are one span; so is a layer and what its part does besides.
   void mark(StepPart part, int layer, Clock::time_point now) {
@@ -72,16 +80,16 @@ class alignas(64) TraceLane {
     const int layer = static_cast<int>(found - layers_.begin());
     if (found == layers_.end()) layers_.push_back(path);
     ends_.push_back({ops, layer});
-    mark(StepPart::forward, layer, Clock::now());
+    mark(StepPart::forward, layer, now());
   }
 
   // Ops after the last layer are the loss's.
   void end_op(std::int64_t op) {
     const auto end = std::ranges::find_if(ends_, [&](const LayerEnd& e) { return op < e.ops; });
     if (end == ends_.end()) {
-      mark(StepPart::loss, kNoLayer, Clock::now());
+      mark(StepPart::loss, kNoLayer, now());
     } else {
-      mark(StepPart::backward, end->layer, Clock::now());
+      mark(StepPart::backward, end->layer, now());
     }
   }
 
@@ -90,6 +98,7 @@ class alignas(64) TraceLane {
     int layer;
   };
 
+  const Device device_;
   nn::ForwardObserver observer_;
   BackwardHook hook_;
   Clock::time_point last_{};
@@ -98,8 +107,9 @@ class alignas(64) TraceLane {
   std::vector<LayerEnd> ends_;       // of the forward under way
 };
 
-Trace::Trace(int replicas) {
-  for (int replica = 0; replica < replicas; ++replica) lanes_.push_back(std::make_unique<TraceLane>());
+Trace::Trace(int replicas, const std::vector<Device>& devices) {
+  for (int replica = 0; replica < replicas; ++replica)
+    lanes_.push_back(std::make_unique<TraceLane>(devices[static_cast<std::size_t>(replica) % devices.size()]));
 }
 Trace::~Trace() = default;
 
@@ -117,7 +127,7 @@ void Trace::end_step() {
   steps_.back().end = std::chrono::duration<double, std::micro>(now - started_).count();
 }
 
-void Trace::mark(int replica, StepPart part) { lanes_[replica]->mark(part, kNoLayer, Clock::now()); }
+void Trace::mark(int replica, StepPart part) { lanes_[replica]->mark(part, kNoLayer, lanes_[replica]->now()); }
 
 const nn::ForwardObserver* Trace::follow_forward(int replica) { return lanes_[replica]->follow_forward(); }
 

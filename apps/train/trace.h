@@ -42,7 +42,8 @@ class Trace {
     double fraction = 0;  // of the step
   };
 
-  explicit Trace(int replicas);
+  // Replicas have the devices in turn. Marks wait for a GPU, so steps that are traced take longer there.
+  explicit Trace(int replicas, const std::vector<Device>& devices = {Device{}});
   ~Trace();
 
   void begin_step(std::int64_t number);

@@ -122,10 +122,10 @@ void Tracker::epoch(const EpochReport& report, Trainer& trainer, const StepResul
 
 void Tracker::record_distributions(std::int64_t step, Trainer& trainer, std::int64_t batch) {
   for (const nn::Segment& segment : trainer.model().layout().segments()) {
-    const Tensor weights = trainer.model().parameters().view(segment);
+    const Tensor weights = trainer.model().parameters().view(segment).to(Device{});
     events_.add(step, histogram_event("weights/" + segment.name, histogram_of(weights.values())));
     if (segment.kind == nn::ParameterKind::statistic || batch == 0) continue;
-    const Tensor gradient = trainer.gradient().view(segment);
+    const Tensor gradient = trainer.gradient().view(segment).to(Device{});
     events_.add(step, histogram_event("gradients/" + segment.name,
                                       histogram_of(gradient.values(), 1 / static_cast<double>(batch))));
   }

@@ -4,7 +4,6 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "distributed/agreement.h"
-#include "distributed/digest.h"
 #include "nn/gradient_norm.h"
 #include "ops/all_finite.h"
 #include "ops/argmax.h"
@@ -50,6 +49,7 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
       "{} cuts them",
       options_.shards, group_.job_size(), options_.micro_batch);
   check(options_.clip_norm >= 0, "--clip-norm {} is not possible", options_.clip_norm);
+  check_devices();
   dist::check_agreement(world_, "the plan of the training", plan());
   per_replica_ = options_.shards / group_.job_size();
   const std::int64_t first = first_shard(0);
@@ -76,29 +76,41 @@ std::string Trainer::plan() const {
          fmt::format("shards {}\nmicro-batch {}\nallreduce {}\nwire {}\nbucket-bytes {}\nseed {}\nsync-bn {}\n",
                      o.shards, o.micro_batch, dist::to_string(o.exchange), dist::to_string(o.wire), o.bucket_bytes,
                      o.seed, o.sync_batch_norm) +
+         fmt::format("device {}\n", on_gpu() ? "cuda" : "cpu") +
          fmt::format("label-smoothing {}\nclip-norm {}\ncheck-parameters {}\noptimizer {} {} {} {} {} {} {} {}\n",
                      o.label_smoothing, o.clip_norm, o.check_parameters, o.optimizer.name, o.optimizer.momentum,
                      o.optimizer.nesterov, o.optimizer.beta1, o.optimizer.beta2, o.optimizer.epsilon,
                      o.optimizer.weight_decay, o.optimizer.ema_decay);
 }
 
+// Of all ranks of this machine, if there are several.
+nn::ArenaMemory Trainer::shared_memory() {
+  if (world_.node().size() == 1) return {};
+  return [this](std::int64_t elements) {
+    const std::shared_ptr<std::byte> bytes = group_.allocate(elements * 4);
+    return Tensor::view_of(Storage::wrap(bytes.get(), elements * 4, bytes), 0, {elements});
+  };
+}
+
 // Every rank of a machine writes the same first values to the same memory.
 void Trainer::make_models() {
-  nn::ArenaMemory memory;
-  if (world_.node().size() > 1)
-    memory = [this](std::int64_t elements) {
-      const std::shared_ptr<std::byte> bytes = group_.allocate(elements * 4);
-      return Tensor::view_of(Storage::wrap(bytes.get(), elements * 4, bytes), 0, {elements});
-    };
-  models_.push_back(std::make_unique<nn::Model>(options_.build(), options_.seed, memory));
-  while (static_cast<int>(models_.size()) < options_.replicas)
-    models_.push_back(std::make_unique<nn::Model>(options_.build(), model().parameters()));
-  optimizer_ = nn::make_optimizer(options_.optimizer, model().parameters());
-  for (std::int64_t shard = 0; shard < group_.size() * per_replica_; ++shard) {
-    gradients_.emplace_back(model().parameters().shared_layout());
-    gradient_starts_.push_back(gradients_.back().buffer().data());
+  if (on_gpu()) {
+    make_gpu_models();
+  } else {
+    models_.push_back(std::make_unique<nn::Model>(options_.build(), options_.seed, shared_memory()));
+    while (static_cast<int>(models_.size()) < options_.replicas)
+      models_.push_back(std::make_unique<nn::Model>(options_.build(), model().parameters()));
+    optimizers_.push_back(nn::make_optimizer(options_.optimizer, model().parameters()));
+    make_gradients(model().parameters().shared_layout());
   }
   world_.all().barrier();
+}
+
+void Trainer::make_gradients(const std::shared_ptr<const nn::ArenaLayout>& layout) {
+  for (std::int64_t shard = 0; shard < group_.size() * per_replica_; ++shard) {
+    gradients_.emplace_back(layout);
+    gradient_starts_.push_back(gradients_.back().buffer().data());
+  }
 }
 
 void Trainer::make_moment_sums() {
@@ -136,17 +148,19 @@ void Trainer::run_step(int replica) {
   note(replica, dist::Phase::gradient);
   mark(replica, StepPart::waiting);
   if (exchange_) exchange_->begin(replica);
+  if (on_gpu()) lanes_[replica]->begin_step();
   for (std::int64_t i = 0; i < per_replica_; ++i) compute_shard(replica, first_shard(replica) + i);
+  if (on_gpu()) gather_from_gpu(replica);
   if (exchange_) exchange_->complete_all(replica);
   const dist::Slice slice = slice_of(replica);
   meet(replica);
   if (exchange_) {
     add_up_machines(replica);
-  } else {
+  } else if (!sums_on_gpu()) {
     add_up(slice);
   }
   if (client_ != nullptr) return finish_served_step(replica);
-  nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());
+  if (!sums_on_gpu()) nn::square_sum(model().layout(), sums(), slice.begin, slice.end, square_blocks_.span());
   mark(replica, StepPart::exchange);
   meet(replica);
   const StepResult result = totals();  // now, since those who have met again go on to the next step
@@ -154,7 +168,7 @@ void Trainer::run_step(int replica) {
   if (replica == 0) result_.exchange_seconds = exchange_seconds_;
   if (diverged(result) || !result.drifted.empty()) return;  // all replicas see the same sums
   note(replica, dist::Phase::update);
-  update(slice, result);
+  update(replica, slice, result);
   mark(replica, StepPart::optimizer);
   meet(replica);
   models_[replica]->refresh(nn::Purpose::training);
@@ -207,22 +221,25 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
   tail = {};
   if (compares_parameters() && shard == first_shard(replica)) add_digest(replica);
   if (replica == 0 && options_.stop_request) tail.stop_request = options_.stop_request();
-  model.bind_gradients(shard_gradients(shard));
+  model.bind_gradients(on_gpu() ? gradients_to_compute(replica, shard) : shard_gradients(shard));
   const data::Range range = data::shard_range(static_cast<std::int64_t>(input_.batch.size()), options_.shards, shard);
   const bool last_shard = shard + 1 == first_shard(replica) + per_replica_;
-  for_each_micro_batch(range, options_.micro_batch,
-                       [&](data::Range r) { compute_micro_batch(replica, r, tail, last_shard && r.end == range.end); });
+  for_each_micro_batch(range, on_gpu() ? options_.gpu_micro_batch : options_.micro_batch, [&](data::Range r) {
+    compute_micro_batch(replica, r, shard, last_shard && r.end == range.end);
+  });
   // The others' batch normalisation waits for this replica, whose part may be empty.
-  if (moment_sums_ && range.size() == 0) compute_micro_batch(replica, range, tail, true);
+  if (moment_sums_ && range.size() == 0) compute_micro_batch(replica, range, shard, true);
   model.complete_gradients();
+  if (gathers_from_gpus()) shard_gradients(shard).buffer().copy_from(gpu_gradients_[replica].buffer());
   mark(replica, StepPart::backward);
 }
 
 // The gradients are complete after the replica's last one.
-void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail, bool last) {
+void Trainer::compute_micro_batch(int replica, data::Range range, std::int64_t shard, bool last) {
   const auto start = std::chrono::steady_clock::now();
-  const data::Batch batch = range.size() > 0 ? loader_->read(range) : read_again(range);
-  tail.data_seconds += seconds_since(start);
+  data::Batch batch = range.size() > 0 ? loader_->read(range) : read_again(range);
+  if (on_gpu()) batch = lanes_[replica]->send(batch);
+  tails_[shard].data_seconds += seconds_since(start);
   mark(replica, StepPart::data);
   nn::Context context = context_of(range.begin);
   std::optional<ops::WholeBatch> whole_batch;
@@ -232,20 +249,28 @@ void Trainer::compute_micro_batch(int replica, data::Range range, Tail& tail, bo
   mark(replica, StepPart::forward);
   const Tensor loss = ops::cross_entropy(logits, batch.labels, static_cast<float>(options_.label_smoothing),
                                          {batch.partner_labels, batch.weights});
-  tail.loss_sum += loss.item();
-  tail.correct += static_cast<double>(ops::count_correct(logits, batch.labels));
-  if (!std::isfinite(loss.item()) && tail.bad_begin == tail.bad_end) {
-    tail.bad_begin = static_cast<double>(range.begin);
-    tail.bad_end = static_cast<double>(range.end);
+  if (on_gpu()) {
+    lanes_[replica]->bring_back(shard, range, loss, ops::correct_count(logits, batch.labels));
+  } else {
+    add_loss(tails_[shard], range, loss.item(), ops::count_correct(logits, batch.labels));
   }
   mark(replica, StepPart::loss);
   std::optional<BucketHooks::Scope> hooks;
-  if (last && exchange_) hooks.emplace(hooks_[replica], shard_gradients(first_shard(replica + 1) - 1).buffer().data());
+  if (last && exchange_ && !on_gpu())
+    hooks.emplace(hooks_[replica], shard_gradients(first_shard(replica + 1) - 1).buffer().data());
   if (trace_ != nullptr) {
     trace_->backward(replica, loss);
   } else {
     backward(loss);
   }
+}
+
+void Trainer::add_loss(Tail& tail, data::Range range, double loss, std::int64_t correct) {
+  tail.loss_sum += loss;
+  tail.correct += static_cast<double>(correct);
+  if (std::isfinite(loss) || tail.bad_begin != tail.bad_end) return;
+  tail.bad_begin = static_cast<double>(range.begin);
+  tail.bad_end = static_cast<double>(range.end);
 }
 
 // Of any rank's part of the batch.
@@ -260,17 +285,25 @@ nn::Context Trainer::context_of(std::int64_t first_sample) const {
   return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample};
 }
 
-void Trainer::update(dist::Slice slice, const StepResult& result) {
+// Replicas on CPUs each move a slice of the parameters that they share; a GPU all of its own.
+void Trainer::update(int replica, dist::Slice slice, const StepResult& result) {
   const double mean = 1 / static_cast<double>(result.count);
   const bool clip = options_.clip_norm > 0 && result.gradient_norm > options_.clip_norm;
-  optimizer_->update(model().parameters().buffer().data(),
-                     {.begin = slice.begin,
-                      .end = slice.end,
-                      .gradient = gradient_starts_[0],
-                      .gradient_scale = clip ? mean * options_.clip_norm / result.gradient_norm : mean,
-                      .statistic_scale = mean,
-                      .learning_rate = input_.learning_rate,
-                      .step = input_.step + 1});
+  const float* gradient = gradient_starts_[0];
+  if (gathers_from_gpus()) {
+    gpu_gradients_[replica].buffer().copy_from(gradients_[0].buffer());
+    gradient = gpu_gradients_[replica].buffer().data();
+    slice = {0, model().layout().elements()};
+  }
+  const nn::Optimizer& optimizer = *optimizers_[on_gpu() ? replica : 0];
+  optimizer.update(models_[replica]->parameters().buffer().data(),
+                   {.begin = slice.begin,
+                    .end = slice.end,
+                    .gradient = gradient,
+                    .gradient_scale = clip ? mean * options_.clip_norm / result.gradient_norm : mean,
+                    .statistic_scale = mean,
+                    .learning_rate = input_.learning_rate,
+                    .step = input_.step + 1});
 }
 
 // Sums in the order of shards and blocks: every replica gets the same bits.
@@ -295,42 +328,8 @@ StepResult Trainer::totals() const {
   return result;
 }
 
-bool Trainer::compares_parameters() const {
-  const bool same = world_.nodes() > 1 && !options_.served.asynchronous;  // while asynchronous ones differ
-  return same && options_.check_parameters > 0 && input_.step % options_.check_parameters == 0;
-}
-
-// Of the replica's slice, in the tail of its first shard: halves that doubles hold exactly.
-void Trainer::add_digest(int replica) {
-  const std::uint64_t digest = dist::digest_of(model().parameters().buffer().data(), slice_of(replica));
-  Tail& tail = tails_[first_shard(replica)];
-  tail.digest_high = static_cast<double>(digest >> 32);
-  tail.digest_low = static_cast<double>(digest & 0xffffffffU);
-}
-
-std::vector<int> Trainer::drifted_machines() const {
-  std::vector<std::uint64_t> digests;
-  std::int64_t shard = 0;
-  for (const int replicas : group_.machine_sizes()) {
-    digests.push_back(0);
-    for (const std::int64_t end = shard + replicas * per_replica_; shard < end; ++shard)
-      digests.back() += (static_cast<std::uint64_t>(tails_[shard].digest_high) << 32) +
-                        static_cast<std::uint64_t>(tails_[shard].digest_low);
-  }
-  return dist::odd_ones(digests);
-}
-
 bool Trainer::diverged(const StepResult& result) {
   return !std::isfinite(result.loss_sum) || !std::isfinite(result.gradient_norm);
-}
-
-void Trainer::report_drift() {
-  std::string names;
-  for (int rank = 0; rank < world_.size(); ++rank)
-    if (std::ranges::count(result_.drifted, world_.node_of(rank)) > 0)
-      names += fmt::format("{}rank {} on {}", names.empty() ? "" : ", ", rank, world_.host(rank));
-  fail(ErrorCode::device, "before step {}, the parameters of {} are not those of the other machines", input_.step + 1,
-       names);
 }
 
 void Trainer::report_divergence() {
@@ -338,7 +337,7 @@ void Trainer::report_divergence() {
   for (const Tail& tail : tails_) {
     if (tail.bad_begin == tail.bad_end) continue;
     const data::Range bad{static_cast<std::int64_t>(tail.bad_begin), static_cast<std::int64_t>(tail.bad_end)};
-    const std::string layer = nn::first_bad_layer(model(), read_again(bad).images, context_of(bad.begin));
+    const std::string layer = nn::first_bad_layer(model(), read_again(bad).images.to(device()), context_of(bad.begin));
     fail(ErrorCode::diverged, "the loss is not finite at step {}: first in layer '{}'; a lower --lr may help", step,
          layer.empty() ? "loss" : layer);
   }
@@ -350,23 +349,18 @@ void Trainer::report_divergence() {
   fail(ErrorCode::diverged, "the norm of the gradient is not finite at step {}; a lower --lr may help", step);
 }
 
-void Trainer::synchronize() {
-  if (world_.size() == 1) return;
-  std::vector<Tensor> buffers = {model().parameters().buffer()};
-  for (const nn::NamedArena& state : optimizer_->state()) buffers.push_back(state.arena.buffer());
-  if (world_.node().rank() == 0)
-    for (Tensor& buffer : buffers) world_.across().broadcast(std::as_writable_bytes(buffer.values()), 0);
-  world_.node().barrier();
-  std::uint64_t digest = 0;
-  for (const Tensor& buffer : buffers) digest = dist::digest(std::as_bytes(buffer.values()), digest);
-  dist::check_equal(world_, "the parameters and the optimizer's state", digest);
-  refresh();
+// The parameters and the optimizer's state.
+std::vector<Tensor> Trainer::buffers_of(int replica) const {
+  std::vector<Tensor> buffers = {models_[replica]->parameters().buffer()};
+  for (const nn::NamedArena& state : optimizers_[on_gpu() ? replica : 0]->state())
+    buffers.push_back(state.arena.buffer());
+  return buffers;
 }
 
 const nn::Model& Trainer::averaged() {
-  if (!optimizer_->ema().defined()) return model();
+  if (!optimizer().ema().defined()) return model();
   if (average_ == nullptr) {
-    average_ = std::make_unique<nn::Model>(options_.build(), optimizer_->ema());
+    average_ = std::make_unique<nn::Model>(options_.build(), optimizer().ema());
   } else {
     average_->refresh();
   }
@@ -374,6 +368,7 @@ const nn::Model& Trainer::averaged() {
 }
 
 void Trainer::refresh() {
+  if (gathers_from_gpus()) share_parameters();
   for (const auto& model : models_) model->refresh(nn::Purpose::training);
 }
 

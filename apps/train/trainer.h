@@ -7,10 +7,15 @@
 //
 // The replicas of a machine, threads of one rank or of several, share the arenas. Between machines, each rank exchanges
 // a part of the summed gradient with its fellows before the update, so that every machine's copy stays the same.
+//
+// Replicas on GPUs (trainer_gpu.cpp) have parameters and an optimizer of their own. A job's only one adds up and
+// updates there. Several leave their gradients in the CPU's memory, where they are summed as above, and each updates
+// all of its own parameters with the sum: the same numbers, so the same bits.
 #pragma once
 
 #include "apps/evaluation.h"
 #include "apps/train/bucket_hooks.h"
+#include "apps/train/gpu_lane.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
@@ -46,12 +51,14 @@ struct TrainerOptions {
   std::function<std::unique_ptr<nn::Module>()> build;  // called once a replica
   dist::World* world = nullptr;  // the ranks that train together, each with a trainer; null: this process alone
   int replicas = 1;              // of this process
-  std::int64_t shards = 0;       // a multiple of the job's replicas; 0: as many as those
+  std::vector<Device> devices = {Device{}};  // of the replicas, in turn: the CPU, or GPUs
+  std::int64_t shards = 0;                   // a multiple of the job's replicas; 0: as many as those
   // Between machines; what is complete of a step's gradient travels in buckets while the rest is computed.
   dist::Algorithm exchange = dist::Algorithm::ring;
   dist::Wire wire = dist::Wire::f32;
   std::int64_t bucket_bytes = dist::kBucketBytes;  // 0: one bucket
   std::int64_t micro_batch = 0;                    // 0: the whole shard at once
+  std::int64_t gpu_micro_batch = 0;                // the same on GPUs, which have no cache to stay in
   // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
   bool sync_batch_norm = false;
   int loader_threads = 0;  // that fill batches ahead; 0: replicas fill their own
@@ -121,7 +128,9 @@ class Trainer {
   nn::Model& model() { return *models_[0]; }
   // Of the last step: the sum over its batch.
   const nn::Arena& gradient() const { return gradients_[0]; }
-  const nn::Optimizer& optimizer() const { return *optimizer_; }
+  const nn::Optimizer& optimizer() const { return *optimizers_[0]; }
+  // Of the first replica: where model() lies.
+  Device device() const { return device_of(0); }
   dist::ReplicaTeam& team() { return group_.team(); }
   // All that train, to evaluate with.
   Workers workers() { return {group_.team(), group_.job_first() + group_.first(), group_.job_size(), &world_.all()}; }
@@ -148,6 +157,8 @@ class Trainer {
 
   std::string plan() const;
   void make_models();
+  void make_gradients(const std::shared_ptr<const nn::ArenaLayout>& layout);
+  nn::ArenaMemory shared_memory();
   // Of a replica of this process, among those of the job.
   std::int64_t first_shard(int replica) const;
   // Of a shard of the job that this machine computes.
@@ -155,7 +166,8 @@ class Trainer {
   float* sums() { return gradients_[0].buffer().data(); }
   void run_step(int replica);
   void compute_shard(int replica, std::int64_t shard);
-  void compute_micro_batch(int replica, data::Range range, Tail& tail, bool last);
+  void compute_micro_batch(int replica, data::Range range, std::int64_t shard, bool last);
+  static void add_loss(Tail& tail, data::Range range, double loss, std::int64_t correct);
   void meet(int replica);
   void make_exchange();
   void make_moment_sums();
@@ -165,7 +177,7 @@ class Trainer {
   void join_servers();
   void finish_served_step(int replica);
   StepResult push_and_pull();
-  void update(dist::Slice slice, const StepResult& result);
+  void update(int replica, dist::Slice slice, const StepResult& result);
   data::Batch read_again(data::Range range) const;
   nn::Context context_of(std::int64_t first_sample) const;
   void mark(int replica, StepPart part) {
@@ -177,6 +189,20 @@ class Trainer {
   bool compares_parameters() const;
   void add_digest(int replica);
   std::vector<int> drifted_machines() const;
+  // In trainer_gpu.cpp.
+  bool on_gpu() const { return options_.devices[0].kind == DeviceKind::cuda; }
+  bool sums_on_gpu() const { return on_gpu() && group_.job_size() == 1; }
+  // Whether several GPUs, here or elsewhere, have to agree.
+  bool gathers_from_gpus() const { return on_gpu() && group_.job_size() > 1; }
+  Device device_of(int replica) const {
+    return options_.devices[static_cast<std::size_t>(replica) % options_.devices.size()];
+  }
+  void check_devices() const;
+  void make_gpu_models();
+  const nn::Arena& gradients_to_compute(int replica, std::int64_t shard);
+  void gather_from_gpu(int replica);
+  void share_parameters();
+  std::vector<Tensor> buffers_of(int replica) const;
   static bool diverged(const StepResult& result);
   [[noreturn]] void report_divergence();
   [[noreturn]] void report_drift();
@@ -188,8 +214,10 @@ class Trainer {
   std::unique_ptr<dist::World> own_world_;  // of a process alone
   dist::World& world_;
   dist::MirroredGroup group_;
-  std::vector<std::unique_ptr<nn::Model>> models_;  // one a replica, on one parameter arena
-  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::vector<std::unique_ptr<nn::Model>> models_;          // one a replica; on CPUs on one parameter arena
+  std::vector<std::unique_ptr<nn::Optimizer>> optimizers_;  // one a GPU, or one
+  std::vector<std::unique_ptr<GpuLane>> lanes_;             // one a GPU
+  std::vector<nn::Arena> gpu_gradients_;                    // one a GPU, if they gather elsewhere
   std::unique_ptr<nn::Model> average_;
   std::unique_ptr<dist::ParameterClient> client_;  // null without servers
 

@@ -59,11 +59,11 @@ void Trainer::settle() {
   if (client_ == nullptr) return;
   world_.all().barrier();  // after it nobody pushes until all have fetched
   client_->fetch(0, model().parameters().buffer().data());
-  const std::vector<nn::NamedArena>& state = optimizer_->state();
+  const std::vector<nn::NamedArena>& state = optimizer().state();
   for (std::size_t i = 0; i < state.size(); ++i) {
     Tensor buffer = state[i].arena.buffer();
     // The first rank writes checkpoints; the moving average is what all evaluate with.
-    const bool evaluated = optimizer_->ema().defined() && buffer.data() == optimizer_->ema().buffer().data();
+    const bool evaluated = optimizer().ema().defined() && buffer.data() == optimizer().ema().buffer().data();
     if (world_.rank() == 0 || evaluated) client_->fetch(static_cast<int>(i) + 1, buffer.data());
   }
   world_.all().barrier();
@@ -74,7 +74,7 @@ void Trainer::publish() {
   if (client_ == nullptr) return;
   if (world_.rank() == 0) {
     client_->store(0, model().parameters().buffer().data());
-    const std::vector<nn::NamedArena>& state = optimizer_->state();
+    const std::vector<nn::NamedArena>& state = optimizer().state();
     for (std::size_t i = 0; i < state.size(); ++i)
       client_->store(static_cast<int>(i) + 1, state[i].arena.buffer().data());
   }

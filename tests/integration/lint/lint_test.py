@@ -61,6 +61,7 @@ class LintTest(unittest.TestCase):
         self.write("ops/cuda/own.h", "#pragma once\n")
         self.write("nn/through.cpp", '#include "ops/cuda/own.h"\n')
         self.write("tests/fake_cuda/include/cudnn.h", "#include <cuda_runtime.h>\n")
+        self.write("tests/fake_cuda/streams.cpp", '#include "ops/cuda/own.h"\n#include "nn/slow.h"\n')
         self.write("tests/fake_cuda/streams_test.cpp", '#include "ops/cuda/own.h"\n#include "nn/slow.h"\n')
         self.write("tests/nn/streams_test.cpp", '#include "ops/cuda/own.h"\n#include <cublasLt.h>\n')
         self.write("distributed/mpi.cpp", "#include <mpi.h>\n")
@@ -70,7 +71,7 @@ class LintTest(unittest.TestCase):
                     "nn/backend.h:3: <nccl.h> belongs to", 'nn/near.cpp:1: "near.h" is not a path',
                     "nn/slow.h:1: <CLI/CLI.hpp> is slow", "nn/slow.h:2: <nlohmann/json.hpp> is slow",
                     'nn/through.cpp:1: "ops/cuda/own.h" brings', "tests/core/far_test.cpp:1: tests/core may not include",
-                    'tests/fake_cuda/streams_test.cpp:2: tests/fake_cuda may not include "nn/slow.h"',
+                    'tests/fake_cuda/streams.cpp:2: tests/fake_cuda may not include "nn/slow.h"',
                     'tests/nn/streams_test.cpp:1: "ops/cuda/own.h" brings',
                     "tests/nn/streams_test.cpp:2: <cublasLt.h> belongs to")
 

@@ -1,0 +1,66 @@
+#include "apps/train/gpu_lane.h"
+
+#include "core/device_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lockring::app {
+
+void GpuLane::begin_step() {
+  if (pinned_.size() > 1) pinned_.erase(pinned_.begin(), pinned_.end() - 1);
+  used_ = 0;
+  readings_.clear();
+}
+
+// A step that needs more than there is gets a larger block, which the next steps find.
+void* GpuLane::take_pinned(std::int64_t bytes) {
+  constexpr std::int64_t kAlignment = 256;
+  constexpr std::int64_t kLeast = 64 << 10;
+  const std::int64_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::int64_t there = pinned_.empty() ? 0 : pinned_.back().bytes();
+  if (used_ + whole > there) {
+    pinned_.push_back(device_memory::allocate_pinned(std::max({2 * there, whole, kLeast})));
+    used_ = 0;
+  }
+  void* memory = static_cast<char*>(pinned_.back().data()) + used_;
+  used_ += whole;
+  return memory;
+}
+
+Tensor GpuLane::send(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  Tensor there = Tensor::empty(tensor.shape(), tensor.dtype(), device_);
+  if (tensor.bytes() == 0) return there;
+  void* pinned = take_pinned(tensor.bytes());
+  std::memcpy(pinned, tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
+  device_memory::copy_async(there.raw(), device_, pinned, Device{}, tensor.bytes());
+  return there;
+}
+
+data::Batch GpuLane::send(const data::Batch& batch) {
+  return {.images = send(batch.images),
+          .labels = send(batch.labels),
+          .partner_labels = send(batch.partner_labels),
+          .weights = send(batch.weights)};
+}
+
+void* GpuLane::receive(const void* on_gpu, std::int64_t bytes) {
+  void* pinned = take_pinned(bytes);
+  device_memory::copy_async(pinned, Device{}, on_gpu, device_, bytes);
+  return pinned;
+}
+
+void GpuLane::bring_back(std::int64_t shard, data::Range range, const Tensor& loss, const Tensor& correct) {
+  readings_.push_back({shard, range, static_cast<const float*>(receive(loss.raw(), loss.bytes())),
+                       static_cast<const std::int64_t*>(receive(correct.raw(), correct.bytes()))});
+}
+
+std::span<const double> GpuLane::bring_back(const double* values, std::int64_t count) {
+  const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(double));
+  return {static_cast<const double*>(receive(values, bytes)), static_cast<std::size_t>(count)};
+}
+
+void GpuLane::wait() const { device_memory::synchronize(device_); }
+
+}  // namespace lockring::app
