@@ -158,8 +158,9 @@ int TrainBench::run() const {
                                .world = &job(),
                                .replicas = replicas > 0 ? replicas : automatic,
                                .devices = place.devices,
-                               .exchange = dist::parse_algorithm(exchange),
+                               .exchange = exchange == "nccl" ? dist::Algorithm::ring : dist::parse_algorithm(exchange),
                                .wire = wire == "bf16" ? dist::Wire::bf16 : dist::Wire::f32,
+                               .nccl = exchange == "nccl",
                                .bucket_bytes = parse_bytes(bucket_bytes, "--bucket-bytes"),
                                .micro_batch = micro_batch >= 0 ? micro_batch : architecture.micro_batch,
                                .gpu_micro_batch = std::max<std::int64_t>(micro_batch, 0),
@@ -286,8 +287,8 @@ Action bench_train(CLI::App& app) {
   app.add_option("--replicas", bench->replicas, "replicas; 0 for one a core, or one a GPU");
   app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the device's own, 0 for the whole shard");
   app.add_option("--optimizer", bench->optimizer, "sgd, adam or adamw");
-  app.add_option("--allreduce", bench->exchange, "between machines")
-      ->check(one_of({"ring", "halving-doubling", "mpi"}));
+  app.add_option("--allreduce", bench->exchange, "between machines; nccl between GPUs")
+      ->check(one_of({"ring", "halving-doubling", "mpi", "nccl"}));
   app.add_option("--wire", bench->wire, "between machines")->check(one_of({"f32", "bf16"}));
   app.add_option("--bucket-bytes", bench->bucket_bytes, "of the gradient, that travel together between machines");
   return [bench] { return bench->run(); };

@@ -63,9 +63,10 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
   app.add_option(
       "--loader-threads", o.loader_threads,
       "threads that prepare batches ahead; auto is none where that is quick, else one a spare core or replica");
-  app.add_option("--allreduce", o.all_reduce,
-                 "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring")
-      ->check(one_of({"auto", "mirrored", "ring", "halving-doubling", "mpi"}));
+  app.add_option(
+         "--allreduce", o.all_reduce,
+         "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring; nccl is between GPUs")
+      ->check(one_of({"auto", "mirrored", "ring", "halving-doubling", "mpi", "nccl"}));
   app.add_option("--wire", o.wire, "what gradients are between machines: f32, or bf16, half as long")
       ->check(one_of({"f32", "bf16"}));
   app.add_option("--bucket-bytes", o.bucket_bytes,

@@ -49,6 +49,7 @@ TrainerOptions with_stop_request(TrainerOptions options, const dist::World& worl
 }
 
 std::string exchange_text(const Trainer& trainer, const dist::World& world) {
+  if (trainer.options().nccl) return "gradients added up between GPUs by NCCL " + dist::nccl_version();
   const std::string mirrored = "gradients mirrored in shared memory";
   return world.nodes() == 1
              ? mirrored

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "data/dataset_store.h"
 #include "data/split_plan.h"
+#include "distributed/device_communicator.h"
 
 #include <algorithm>
 #include <charconv>
@@ -136,6 +137,17 @@ std::optional<dist::Algorithm> measured_exchange(const TrainOptions& options, co
   return dist::parse_algorithm(fastest);
 }
 
+void check_nccl(const TrainOptions& options) {
+  if (options.all_reduce != "nccl") return;
+  check(!dist::nccl_version().empty(),
+        "--allreduce nccl: this program was built without NCCL; auto adds up on any machines");
+  const DeviceChoice choice = devices_of(options);
+  check(choice.on_gpu(), "--allreduce nccl adds up between GPUs, and this job computes on the CPU{}{}",
+        choice.note.empty() ? "" : ": ", choice.note);
+  check(options.shards == 0, "--shards gives the same bits on any machines, which --allreduce nccl does not");
+  check(options.wire == "f32", "--wire bf16 is not for --allreduce nccl");
+}
+
 // From what is known to every rank, so that the bits repeat: with shards that are given, as one binary tree, whatever
 // carries them; else by the number of machines and the bytes.
 dist::Algorithm exchange_of(const TrainOptions& options, const Setup& setup) {
@@ -147,6 +159,7 @@ dist::Algorithm exchange_of(const TrainOptions& options, const Setup& setup) {
   check(options.all_reduce != "mpi" || options.shards == 0,
         "--shards gives the same bits on any machines, which --allreduce mpi does not");
   check(options.all_reduce != "mpi" || options.wire == "f32", "--wire bf16 is not for --allreduce mpi");
+  check_nccl(options);
   if (options.all_reduce == "ring") return dist::Algorithm::ring;
   if (options.all_reduce == "mpi") return dist::Algorithm::mpi;
   if (const auto measured = measured_exchange(options, setup)) return *measured;
@@ -171,6 +184,7 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.world = &job();
   trainer.shards = options.shards;
   trainer.exchange = exchange_of(options, setup);
+  trainer.nccl = options.all_reduce == "nccl";
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
   if (options.micro_batch != "auto") trainer.gpu_micro_batch = trainer.micro_batch;
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));

@@ -62,10 +62,10 @@ Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::T
   tails_ = group_.share<Tail>(options_.shards);
   const std::int64_t elements = model().layout().elements();
   square_blocks_ = group_.share<double>((elements + nn::kSquareSumBlock - 1) / nn::kSquareSumBlock);
-  if (world_.nodes() > 1 && options_.served.servers == 0) make_exchange();
+  if (world_.nodes() > 1 && options_.served.servers == 0 && !options_.nccl) make_exchange();
   if (options_.sync_batch_norm) make_moment_sums();
   join_servers();
-  step_job_ = [this](int replica) { run_step(replica); };
+  step_job_ = [this](int replica) { on_gpu() ? run_step_on_gpus(replica) : run_step(replica); };
   refresh();
 }
 
@@ -74,8 +74,8 @@ std::string Trainer::plan() const {
   const TrainerOptions& o = options_;
   return nn::ArenaLayout(*o.build()).plan() +
          fmt::format("shards {}\nmicro-batch {}\nallreduce {}\nwire {}\nbucket-bytes {}\nseed {}\nsync-bn {}\n",
-                     o.shards, o.micro_batch, dist::to_string(o.exchange), dist::to_string(o.wire), o.bucket_bytes,
-                     o.seed, o.sync_batch_norm) +
+                     o.shards, o.micro_batch, o.nccl ? "nccl" : dist::to_string(o.exchange), dist::to_string(o.wire),
+                     o.bucket_bytes, o.seed, o.sync_batch_norm) +
          fmt::format("device {}\n", on_gpu() ? "cuda" : "cpu") +
          fmt::format("label-smoothing {}\nclip-norm {}\ncheck-parameters {}\noptimizer {} {} {} {} {} {} {} {}\n",
                      o.label_smoothing, o.clip_norm, o.check_parameters, o.optimizer.name, o.optimizer.momentum,
@@ -156,6 +156,8 @@ void Trainer::run_step(int replica) {
   meet(replica);
   if (exchange_) {
     add_up_machines(replica);
+  } else if (options_.nccl) {
+    share_tails(replica);
   } else if (!sums_on_gpu()) {
     add_up(slice);
   }
@@ -256,6 +258,8 @@ void Trainer::compute_micro_batch(int replica, data::Range range, std::int64_t s
   }
   mark(replica, StepPart::loss);
   std::optional<BucketHooks::Scope> hooks;
+  std::optional<GpuExchange::Scope> gpu_hooks;
+  if (last && options_.nccl) gpu_hooks.emplace(*gpu_exchanges_[replica]);
   if (last && exchange_ && !on_gpu())
     hooks.emplace(hooks_[replica], shard_gradients(first_shard(replica + 1) - 1).buffer().data());
   if (trace_ != nullptr) {
@@ -290,8 +294,8 @@ void Trainer::update(int replica, dist::Slice slice, const StepResult& result) {
   const double mean = 1 / static_cast<double>(result.count);
   const bool clip = options_.clip_norm > 0 && result.gradient_norm > options_.clip_norm;
   const float* gradient = gradient_starts_[0];
-  if (gathers_from_gpus()) {
-    gpu_gradients_[replica].buffer().copy_from(gradients_[0].buffer());
+  if (on_gpu() && group_.job_size() > 1) {
+    if (gathers_from_gpus()) gpu_gradients_[replica].buffer().copy_from(gradients_[0].buffer());
     gradient = gpu_gradients_[replica].buffer().data();
     slice = {0, model().layout().elements()};
   }
@@ -368,7 +372,7 @@ const nn::Model& Trainer::averaged() {
 }
 
 void Trainer::refresh() {
-  if (gathers_from_gpus()) share_parameters();
+  if (on_gpu() && options_.replicas > 1) share_parameters();
   for (const auto& model : models_) model->refresh(nn::Purpose::training);
 }
 

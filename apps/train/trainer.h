@@ -15,6 +15,7 @@
 
 #include "apps/evaluation.h"
 #include "apps/train/bucket_hooks.h"
+#include "apps/train/gpu_exchange.h"
 #include "apps/train/gpu_lane.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
@@ -56,6 +57,7 @@ struct TrainerOptions {
   // Between machines; what is complete of a step's gradient travels in buckets while the rest is computed.
   dist::Algorithm exchange = dist::Algorithm::ring;
   dist::Wire wire = dist::Wire::f32;
+  bool nccl = false;                               // between GPUs, instead: of this machine and of others
   std::int64_t bucket_bytes = dist::kBucketBytes;  // 0: one bucket
   std::int64_t micro_batch = 0;                    // 0: the whole shard at once
   std::int64_t gpu_micro_batch = 0;                // the same on GPUs, which have no cache to stay in
@@ -191,16 +193,19 @@ class Trainer {
   std::vector<int> drifted_machines() const;
   // In trainer_gpu.cpp.
   bool on_gpu() const { return options_.devices[0].kind == DeviceKind::cuda; }
-  bool sums_on_gpu() const { return on_gpu() && group_.job_size() == 1; }
-  // Whether several GPUs, here or elsewhere, have to agree.
-  bool gathers_from_gpus() const { return on_gpu() && group_.job_size() > 1; }
+  bool sums_on_gpu() const { return on_gpu() && (group_.job_size() == 1 || options_.nccl); }
+  // Whether the gradients of several GPUs, here or elsewhere, are added up in the CPU's memory.
+  bool gathers_from_gpus() const { return on_gpu() && !sums_on_gpu(); }
   Device device_of(int replica) const {
     return options_.devices[static_cast<std::size_t>(replica) % options_.devices.size()];
   }
   void check_devices() const;
   void make_gpu_models();
   const nn::Arena& gradients_to_compute(int replica, std::int64_t shard);
+  void add_up_on_gpu(int replica);
   void gather_from_gpu(int replica);
+  void share_tails(int replica);
+  void run_step_on_gpus(int replica);
   void share_parameters();
   std::vector<Tensor> buffers_of(int replica) const;
   static bool diverged(const StepResult& result);
@@ -214,10 +219,11 @@ class Trainer {
   std::unique_ptr<dist::World> own_world_;  // of a process alone
   dist::World& world_;
   dist::MirroredGroup group_;
-  std::vector<std::unique_ptr<nn::Model>> models_;          // one a replica; on CPUs on one parameter arena
-  std::vector<std::unique_ptr<nn::Optimizer>> optimizers_;  // one a GPU, or one
-  std::vector<std::unique_ptr<GpuLane>> lanes_;             // one a GPU
-  std::vector<nn::Arena> gpu_gradients_;                    // one a GPU, if they gather elsewhere
+  std::vector<std::unique_ptr<nn::Model>> models_;           // one a replica; on CPUs on one parameter arena
+  std::vector<std::unique_ptr<nn::Optimizer>> optimizers_;   // one a GPU, or one
+  std::vector<std::unique_ptr<GpuLane>> lanes_;              // one a GPU
+  std::vector<nn::Arena> gpu_gradients_;                     // one a GPU, if there may be several
+  std::vector<std::unique_ptr<GpuExchange>> gpu_exchanges_;  // one a GPU, with NCCL
   std::unique_ptr<nn::Model> average_;
   std::unique_ptr<dist::ParameterClient> client_;  // null without servers
 

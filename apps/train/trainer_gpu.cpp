@@ -26,6 +26,10 @@ void Trainer::check_devices() const {
             std::ranges::count(options_.devices, options_.devices[0].kind, kind) == std::ssize(options_.devices),
         "the replicas of a process are all on its CPU or all on GPUs");
   check(options_.gpu_micro_batch >= 0, "--micro-batch {} is not possible", options_.gpu_micro_batch);
+  check(!options_.nccl || on_gpu(), "--allreduce nccl adds up between GPUs; these replicas compute on the CPU");
+  check(!options_.nccl || options_.shards == group_.job_size(),
+        "--allreduce nccl adds up one shard a replica: {} shards do not fit {} replicas", options_.shards,
+        group_.job_size());
   check(!on_gpu() || options_.served.servers == 0, "with parameter servers replicas compute on the CPU, not on {}",
         to_string(options_.devices[0]));
 }
@@ -37,13 +41,27 @@ void Trainer::make_gpu_models() {
   optimizers_.resize(replicas);
   lanes_.resize(replicas);
   gpu_gradients_.resize(replicas);
-  group_.team().run([this](int replica) {
+  gpu_exchanges_.resize(replicas);
+  std::vector<Device> devices;
+  for (int replica = 0; replica < options_.replicas; ++replica) devices.push_back(device_of(replica));
+  std::vector<std::unique_ptr<dist::DeviceCommunicator>> gpus;
+  if (options_.nccl) gpus = dist::open_nccl(world_, devices);
+  group_.team().run([&](int replica) {
     const Device device = device_of(replica);
     models_[replica] = std::make_unique<nn::Model>(options_.build(), options_.seed, nn::memory_on(device));
     optimizers_[replica] = nn::make_optimizer(options_.optimizer, models_[replica]->parameters());
     lanes_[replica] = std::make_unique<GpuLane>(device);
-    if (gathers_from_gpus()) gpu_gradients_[replica] = nn::Arena(models_[replica]->parameters().shared_layout());
+    if (!gathers_from_gpus() && !options_.nccl) return;
+    gpu_gradients_[replica] = nn::Arena(models_[replica]->parameters().shared_layout());
+    if (options_.nccl)
+      gpu_exchanges_[replica] =
+          std::make_unique<GpuExchange>(std::move(gpus[replica]), gpu_gradients_[replica], options_.bucket_bytes);
   });
+  if (options_.nccl) {
+    gradients_ = {gpu_gradients_[0]};
+    gradient_starts_ = {sums()};
+    return;
+  }
   if (sums_on_gpu()) return make_gradients(model().parameters().shared_layout());
   const nn::ArenaMemory shared = shared_memory();
   const std::unique_ptr<nn::Module> module = options_.build();
@@ -51,7 +69,26 @@ void Trainer::make_gpu_models() {
 }
 
 const nn::Arena& Trainer::gradients_to_compute(int replica, std::int64_t shard) {
-  return gathers_from_gpus() ? gpu_gradients_[replica] : shard_gradients(shard);
+  return gpu_gradients_[replica].defined() ? gpu_gradients_[replica] : shard_gradients(shard);
+}
+
+// Those who may wait for this replica on their GPUs learn that it cannot go on.
+void Trainer::run_step_on_gpus(int replica) {
+  if (!options_.nccl) return run_step(replica);
+  gpu_exchanges_[replica]->begin();
+  try {
+    run_step(replica);
+  } catch (const std::exception& error) {
+    gpu_exchanges_[replica]->abandon(error.what());
+    throw;
+  }
+}
+
+void Trainer::add_up_on_gpu(int replica) {
+  if (options_.nccl) return gpu_exchanges_[replica]->finish();
+  if (gradients_.size() > 1)
+    kTreeSum.on(device())(gradient_starts_.data(), static_cast<int>(gradients_.size()), 0, model().layout().elements(),
+                          sums());
 }
 
 // The one place of a step where the CPU waits for its GPU, and finds what has come back.
@@ -59,19 +96,37 @@ void Trainer::gather_from_gpu(int replica) {
   GpuLane& lane = *lanes_[replica];
   std::span<const double> squares;
   if (sums_on_gpu()) {
-    const std::int64_t elements = model().layout().elements();
-    if (gradients_.size() > 1)
-      kTreeSum.on(device())(gradient_starts_.data(), static_cast<int>(gradients_.size()), 0, elements, sums());
+    add_up_on_gpu(replica);
     const std::int64_t parts = nn::square_sum_parts(model().layout());
-    Tensor sums_of_squares = Tensor::empty({parts}, DType::i64, device());  // room for as many doubles
+    Tensor sums_of_squares = Tensor::empty({parts}, DType::i64, device_of(replica));  // room for as many doubles
     auto* first = static_cast<double*>(sums_of_squares.raw());
-    nn::square_sums_on_gpu(gradients_[0], first);
+    nn::square_sums_on_gpu(options_.nccl ? gpu_gradients_[replica] : gradients_[0], first);
     squares = lane.bring_back(first, parts);
+  }
+  if (options_.nccl) {
+    note(replica, dist::Phase::exchange);
+    gpu_exchanges_[replica]->wait();
   }
   lane.wait();
   for (const GpuLane::Reading& reading : lane.readings())
     add_loss(tails_[reading.shard], reading.range, *reading.loss, *reading.correct);
-  if (sums_on_gpu()) square_blocks_[0] = std::accumulate(squares.begin(), squares.end(), 0.0);
+  // Every GPU has the same sum; one of the machine's replicas tells.
+  if (sums_on_gpu() && group_.first() + replica == 0)
+    square_blocks_[0] = std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+// With NCCL between machines: the numbers beside the gradient, which lie in memory that a machine shares.
+void Trainer::share_tails(int replica) {
+  if (world_.nodes() == 1) return;
+  if (replica == 0 && world_.node().rank() == 0) {
+    const std::int64_t begin = group_.job_first() * per_replica_;
+    for (std::int64_t shard = 0; shard < tails_.size(); ++shard)
+      if (shard < begin || shard >= begin + group_.size() * per_replica_) tails_[shard] = {};
+    constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(Tail) / sizeof(double));
+    world_.across().all_reduce(
+        std::span(reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kDoubles)));
+  }
+  meet(replica);
 }
 
 // Every replica takes over what the first one has.

@@ -1,4 +1,7 @@
-"""Tensors of two safetensors files, compared without any package. https://github.com/huggingface/safetensors"""
+"""Parameters of two bundles, safetensors files, compared without any package.
+
+https://github.com/huggingface/safetensors
+"""
 import array
 import json
 import math
@@ -6,13 +9,13 @@ import struct
 
 
 def read(path):
-    """The float32 tensors of a file by name, as arrays."""
+    """The float32 parameters of a bundle by name, as arrays; not its golden sample."""
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + length])
     tensors = {}
     for name, entry in header.items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
+        if name != "__metadata__" and not name.startswith("golden.") and entry["dtype"] == "F32":
             begin, end = (8 + length + offset for offset in entry["data_offsets"])
             tensors[name] = array.array("f", data[begin:end])
     return tensors

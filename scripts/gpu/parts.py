@@ -69,7 +69,7 @@ class Check:
 
     def train(self, name, *words, device=None, limit=120, **environment):
         """The summary of a training, with the lines of its metrics and its bundle."""
-        folder = self.work / name
+        folder = self.work / f"{name}-{len(list(self.work.iterdir()))}"
         device = device or self.args.device
         result = self.lockring("train", *words, *self.data_options(), "--device", device, "--run-dir", folder, "--quiet",
                                limit=limit, **environment)
@@ -109,8 +109,7 @@ def tests(check):
 
 def first_step(check, model, rate, device, tf32):
     """A training of one plain step on a batch of 128."""
-    name = f"step-{model}-{rate}-{device}-{tf32}".replace(":", "")
-    return check.train(name, "--model", model, "--max-steps", 1, "--optimizer", "sgd", "--momentum", 0, "--lr", rate,
+    return check.train(f"step-{model}", "--model", model, "--max-steps", 1, "--optimizer", "sgd", "--momentum", 0, "--lr", rate,
                        "--val-fraction", 0, "--replicas", 1, device=device,
                        **({} if tf32 else {"NVIDIA_TF32_OVERRIDE": "0"}))
 
@@ -127,7 +126,7 @@ def agreement(check):
             run = first_step(check, model, PROBE_RATE, check.args.device, tf32)
             found = bundle.read(run["folder"] / "last.safetensors")
             difference = bundle.norm_of_difference(expected, found) / length
-            rows.append({"model": model, "tf32": tf32, "loss on the CPU": reference["epochs_done"][-1]["train_loss"],
+            rows.append({"model": model, "products": "TF32" if tf32 else "float32", "loss on the CPU": reference["epochs_done"][-1]["train_loss"],
                          "loss": run["epochs_done"][-1]["train_loss"], "gradient norm": length / PROBE_RATE,
                          "relative difference of gradients": difference, "ok": tf32 or difference <= MOST_DIFFERENCE})
     return {"ok": all(row["ok"] for row in rows), "rows": rows}

@@ -1,4 +1,5 @@
 // `lockring train --recipe`: named defaults.
+#include "distributed/device_communicator.h"
 #include "models/recipes.h"
 #include "tests/apps/scoped_variable.h"
 #include "tests/apps/small_training.h"
@@ -72,6 +73,8 @@ TEST_F(TrainRecipeTest, OptionsOfJobsAreChecked) {
   expect_refused({"--bucket-bytes", "many"}, 2, "--bucket-bytes");
   expect_refused({"--wire", "f16"}, 2, "--wire");
   expect_refused({"--allreduce", "mpi", "--shards", "2"}, 2, "--allreduce mpi does not");
+  const bool built = !dist::nccl_version().empty();
+  expect_refused({"--allreduce", "nccl", "--device", "cpu"}, 2, built ? "between GPUs" : "was built without NCCL");
   expect_refused({"--sync-bn", "--micro-batch", "16"}, 2, "--micro-batch 16 is not for --sync-bn");
 }
 

@@ -45,6 +45,7 @@ void run_replicas(int count, const std::function<void(DeviceCommunicator&)>& job
 TEST(Nccl, HasAVersion) { EXPECT_EQ(nccl_version().substr(0, 2), "2."); }
 
 TEST(Nccl, ReplicasOfAProcessAddUp) {
+  if (gpu_count() == 0) GTEST_SKIP() << "no GPU";
   for (int count = 1; count <= gpu_count(); ++count)
     run_replicas(count, [&](DeviceCommunicator& group) {
       EXPECT_EQ(group.size(), count);
@@ -79,6 +80,7 @@ TEST(Nccl, DoublesAndBroadcastsTravelInTheirOrder) {
 
 // Each rank is a thread with a world of its own.
 TEST(Nccl, RanksAddUp) {
+  if (gpu_count() == 0) GTEST_SKIP() << "no GPU";
   for (int count = 1; count <= gpu_count(); ++count)
     run_machines(count, [&](World& world) {
       const auto group = open_nccl(world, gpus(1, world.rank()));

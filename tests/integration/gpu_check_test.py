@@ -11,7 +11,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PROGRAM, SCRIPTS = Path(sys.argv[1]), Path(sys.argv[2])
+import small_data
+
+PROGRAM, SCRIPTS = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SCRIPTS / "gpu"))
 import bundle
 import package
@@ -37,7 +39,7 @@ class PartsTest(unittest.TestCase):
 
     def test_bundles_are_compared_by_the_norm_of_their_difference(self):
         write_tensors(self.folder / "a", {"w": [1, 2, 3], "b": [0]})
-        write_tensors(self.folder / "b", {"w": [1, 2, 6], "b": [4]})
+        write_tensors(self.folder / "b", {"w": [1, 2, 6], "b": [4], "golden.logits": [1]})
         a, b = (bundle.read(self.folder / name) for name in "ab")
         self.assertEqual(bundle.norm_of_difference(a, b), 5)
         self.assertEqual(bundle.norm_of_difference(a, a), 0)
@@ -87,6 +89,22 @@ class ProgramTest(unittest.TestCase):
                               text=True, capture_output=True)
         file = self.folder / "out/report.json"
         return done, json.loads(file.read_text()) if file.exists() else {}
+
+    def test_the_smoke_passes_where_the_device_is_the_cpu(self):
+        for name, count in {"train": 600, "t10k": 100}.items():
+            small_data.write_split(self.folder, name, count)
+        done, results = self.check("--smoke", "--minutes", "5", "--source", self.folder, "--device", "cpu", "--parts",
+                                   "machine,agreement,accuracy,nccl,training,inference")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        agreement = results["parts"]["agreement"]["rows"]
+        self.assertEqual([row["relative difference of gradients"] for row in agreement], [0, 0])
+        self.assertEqual({row["loss"] for row in agreement}, {agreement[0]["loss on the CPU"]})
+        self.assertGreater(agreement[0]["gradient norm"], 0.01)
+        self.assertLess(agreement[0]["gradient norm"], 1000)
+        self.assertGreater(results["parts"]["accuracy"]["rows"][0]["images/s"], 0)
+        self.assertGreater(results["parts"]["training"]["rows"][0]["images/s"], 0)
+        self.assertGreater(results["parts"]["inference"]["rows"][0]["latency us, median"], 0)
+        self.assertIn("all passed", done.stdout)
 
     def test_a_part_that_fails_does_not_end_the_others(self):
         done, results = self.check("--smoke", "--source", self.folder / "nowhere", "--device", "cpu", "--parts",
