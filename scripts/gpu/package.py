@@ -4,11 +4,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tempfile
 from pathlib import Path
 
 TESTS = ("core", "devices", "models", "nccl", "nn", "ops")
 DATA = Path("/usr/share/datasets/fashion-mnist")
 MOST_BYTES = 60 << 20
+ARCHIVE = "programs.tar.gz"
 # CUDA's are that machine's own, and so is the C library; the others are taken along unless they are static.
 OF_THE_MACHINE = ("libcuda", "libcudart", "libcudnn", "libcublas", "libnccl", "libc.so", "libm.so", "libpthread",
                   "libdl.so", "librt.so", "libresolv", "ld-linux")
@@ -26,13 +29,13 @@ def programs(build):
 
 
 def configure_and_build(root, build, *options):
-    targets = [f"lockring_{name}_tests" for name in TESTS if name != "devices"]
     subprocess.run(["cmake", "-S", root, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DLOCKRING_CUDA=ON",
                     *options], check=True, stdout=sys.stderr)
-    known = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], check=True, text=True, stdout=subprocess.PIPE)
-    if "lockring_devices_tests:" in known.stdout:
-        targets.append("lockring_devices_tests")
-    subprocess.run(["cmake", "--build", build, "--target", "lockring", *targets], check=True, stdout=sys.stderr)
+    listed = subprocess.run(["cmake", "--build", build, "--target", "help"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout
+    # Without NCCL there are no tests of it.
+    tests = [f"lockring_{name}_tests" for name in TESTS if f"lockring_{name}_tests:" in listed]
+    subprocess.run(["cmake", "--build", build, "--target", "lockring", *tests], check=True, stdout=sys.stderr)
 
 
 def build(root, folder):
@@ -62,23 +65,40 @@ def libraries_of(program):
     return [path for path in paths if not path.name.startswith(OF_THE_MACHINE)]
 
 
+def gather(root, built, folder):
+    """The scripts, the programs of a built tree with their libraries, and the data; the programs compressed, since they
+    are a half of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as stripped, tarfile.open(folder / ARCHIVE, "w:gz") as archive:
+        libraries = {}
+        for program in programs(built).values():
+            copy = Path(stripped) / program.name
+            subprocess.run(["strip", "-o", copy, program], check=True)
+            archive.add(copy, f"build/cuda/{program.name}")
+            libraries |= {path.name: path.resolve() for path in libraries_of(program)}
+        for name, path in libraries.items():
+            archive.add(path, f"lib/{name}")
+    for part in ("scripts/gpu", "scripts/bench/peers"):
+        shutil.copytree(root / part, folder / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "scripts/gpu_check", folder / "scripts/gpu_check")
+    (folder / "data").mkdir(exist_ok=True)
+    for file in DATA.glob("*.gz"):
+        shutil.copy(file, folder / "data" / file.name)
+
+
+def unpack(root):
+    """What was gathered, once, where it is."""
+    if (root / ARCHIVE).exists() and not (root / "build/cuda").exists():
+        with tarfile.open(root / ARCHIVE) as archive:
+            archive.extractall(root)
+
+
 def pack(root, folder):
-    """The scripts, the programs for Hopper alone and without MPI, their libraries, and the data."""
+    """Gathers programs for Hopper alone and without MPI."""
     built = root / "build/gpu_check"
     configure_and_build(root, built, "-DCMAKE_CUDA_ARCHITECTURES=90", "-DLOCKRING_MPI=OFF",
                         "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc")
-    for part in ("build/cuda", "lib", "data"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    for program in programs(built).values():
-        copy = folder / "build/cuda" / program.name
-        subprocess.run(["strip", "-o", copy, program], check=True)
-        for library in libraries_of(program):
-            shutil.copy(library, folder / "lib" / library.name)
-    shutil.copytree(root / "scripts/gpu", folder / "scripts/gpu", dirs_exist_ok=True)
-    shutil.copytree(root / "scripts/bench/peers", folder / "scripts/bench/peers", dirs_exist_ok=True)
-    shutil.copy(root / "scripts/gpu_check", folder / "scripts/gpu_check")
-    for file in DATA.glob("*.gz"):
-        shutil.copy(file, folder / "data" / file.name)
+    gather(root, built, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / (1 << 20):.1f} MB")
     if size > MOST_BYTES:

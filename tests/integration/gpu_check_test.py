@@ -106,6 +106,16 @@ class ProgramTest(unittest.TestCase):
         self.assertGreater(results["parts"]["inference"]["rows"][0]["latency us, median"], 0)
         self.assertIn("all passed", done.stdout)
 
+    def test_what_is_taken_along_is_enough(self):
+        along = self.folder / "along"
+        package.gather(SCRIPTS.parent, self.built, along)
+        self.assertLess(sum(path.stat().st_size for path in along.rglob("*") if path.is_file()), package.MOST_BYTES)
+        done = subprocess.run([along / "scripts/gpu_check", "--out", self.folder / "out", "--device", "cpu", "--parts",
+                               "machine"], text=True, capture_output=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((along / "build/cuda/lockring").exists())
+        self.assertTrue(any((along / "lib").iterdir()))
+
     def test_a_part_that_fails_does_not_end_the_others(self):
         done, results = self.check("--smoke", "--source", self.folder / "nowhere", "--device", "cpu", "--parts",
                                    "agreement,machine")
