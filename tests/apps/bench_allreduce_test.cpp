@@ -1,8 +1,6 @@
 // `lockring bench allreduce` of replicas in one process.
 #include "apps/cluster/calibration.h"
-#include "core/devices.h"
 #include "core/files.h"
-#include "distributed/device_communicator.h"
 #include "tests/apps/captured_run.h"
 #include "tests/support/temporary_directory.h"
 
@@ -53,27 +51,6 @@ TEST(BenchAllreduce, ATableChoosesBySize) {
   EXPECT_EQ(rows[0]["algorithm"], "ring");
   EXPECT_EQ(rows[2]["algorithm"], "mirrored");
   EXPECT_EQ(captured_run({"bench", "allreduce", "--allreduce-table", directory / "none"}).code, 3);
-}
-
-TEST(BenchAllreduce, MeasuresNcclWhereThereIsOne) {
-  std::vector<std::string> words = {"bench", "allreduce", "--allreduce", "nccl", "--bytes", "4K..16K", "--json"};
-  const CapturedRun many = captured_run({"bench", "allreduce", "--allreduce", "nccl", "--replicas", "100"});
-  if (dist::nccl_version().empty()) {
-    EXPECT_EQ(many.code, 2);
-    EXPECT_NE(many.err.find("this program was built without NCCL"), std::string::npos) << many.err;
-    return;
-  }
-  EXPECT_EQ(many.code, 4);
-  EXPECT_NE(many.err.find("needs a GPU for each replica: 100 on"), std::string::npos) << many.err;
-  if (gpu_count() == 0) return;
-  words.insert(words.end(), {"--replicas", std::to_string(gpu_count()), "--seconds", "0.01"});
-  const CapturedRun run = captured_run(words);
-  ASSERT_EQ(run.code, 0) << run.err;
-  const Json rows = Json::parse(run.out);
-  ASSERT_EQ(rows.size(), 2);
-  EXPECT_EQ(rows[1]["algorithm"], "nccl");
-  EXPECT_EQ(rows[1]["replicas"], gpu_count());
-  EXPECT_GT(rows[1]["time_us"], 0);
 }
 
 TEST(BenchAllreduce, RefusesWhatCannotBe) {
