@@ -43,15 +43,17 @@ if(LOCKRING_CUDA STREQUAL ON OR LOCKRING_CUDA STREQUAL AUTO)
     add_library(lockring_nccl INTERFACE)
     target_include_directories(lockring_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
     target_link_libraries(lockring_nccl INTERFACE ${NCCL_LIBRARY})
-  elseif(LOCKRING_NCCL STREQUAL ON)
-    message(FATAL_ERROR "LOCKRING_NCCL is ON, but GPU support or NCCL is missing (nccl.h: ${NCCL_INCLUDE_DIR}, "
-      "libnccl: ${NCCL_LIBRARY})")
   endif()
 elseif(LOCKRING_CUDA STREQUAL EMULATED)
   add_subdirectory(${PROJECT_SOURCE_DIR}/tests/fake_cuda)
   add_library(lockring_nccl INTERFACE)
   add_library(lockring_cuda INTERFACE)
   target_link_libraries(lockring_cuda INTERFACE lockring_fake_cuda)
+endif()
+
+if(LOCKRING_NCCL STREQUAL ON AND NOT TARGET lockring_nccl)
+  message(FATAL_ERROR "LOCKRING_NCCL is ON, but GPU support (LOCKRING_CUDA: ${LOCKRING_CUDA}) or NCCL is missing "
+    "(nccl.h: ${NCCL_INCLUDE_DIR}, libnccl: ${NCCL_LIBRARY})")
 endif()
 
 function(lockring_cuda_sources target)
