@@ -51,6 +51,13 @@ class Transform {
   const Front& front() const { return front_; }
   bool mixes() const { return augment_.mixup > 0; }
   bool rotates() const { return augment_.rotate > 0; }
+  // For those who do to an image [h, w, c] themselves what fill() does: what a sample draws, and how a byte b becomes
+  // b * scale + shift, by channel; one number stands for all.
+  Augmentation draw(const SampleKey& key, const Shape& image) const {
+    return draw_augmentation(augment_, key, image[0], image[1]);
+  }
+  std::span<const float> scale() const { return scale_; }
+  std::span<const float> shift() const { return shift_; }
   std::span<const View> views() const { return views_; }
 
   // Writes the positions `part` of the training batch `samples` to `batch`, whose size is the part's and which is mixed

@@ -22,6 +22,7 @@ class GpuLane {
   void begin_step();
   // The batch in the GPU's memory, as soon as the GPU comes to it.
   data::Batch send(const data::Batch& batch);
+  Tensor send(const Tensor& tensor);
 
   // Of a micro-batch; there to be read after wait().
   struct Reading {
@@ -39,7 +40,6 @@ class GpuLane {
 
  private:
   void* take_pinned(std::int64_t bytes);
-  Tensor send(const Tensor& tensor);
   void* receive(const void* on_gpu, std::int64_t bytes);
 
   Device device_;

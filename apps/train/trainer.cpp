@@ -239,8 +239,7 @@ void Trainer::compute_shard(int replica, std::int64_t shard) {
 // The gradients are complete after the replica's last one.
 void Trainer::compute_micro_batch(int replica, data::Range range, std::int64_t shard, bool last) {
   const auto start = std::chrono::steady_clock::now();
-  data::Batch batch = range.size() > 0 ? loader_->read(range) : read_again(range);
-  if (on_gpu()) batch = lanes_[replica]->send(batch);
+  const data::Batch batch = on_gpu() ? send_to_gpu(replica, range) : read(range);
   tails_[shard].data_seconds += seconds_since(start);
   mark(replica, StepPart::data);
   nn::Context context = context_of(range.begin);
@@ -276,6 +275,8 @@ void Trainer::add_loss(Tail& tail, data::Range range, double loss, std::int64_t 
   tail.bad_begin = static_cast<double>(range.begin);
   tail.bad_end = static_cast<double>(range.end);
 }
+
+data::Batch Trainer::read(data::Range range) { return range.size() > 0 ? loader_->read(range) : read_again(range); }
 
 // Of any rank's part of the batch.
 data::Batch Trainer::read_again(data::Range range) const {

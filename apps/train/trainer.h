@@ -17,6 +17,7 @@
 #include "apps/train/bucket_hooks.h"
 #include "apps/train/gpu_exchange.h"
 #include "apps/train/gpu_lane.h"
+#include "apps/train/resident_data.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
@@ -63,7 +64,8 @@ struct TrainerOptions {
   std::int64_t gpu_micro_batch = 0;                // the same on GPUs, which have no cache to stay in
   // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
   bool sync_batch_norm = false;
-  int loader_threads = 0;  // that fill batches ahead; 0: replicas fill their own
+  bool resident_data = true;  // GPUs keep the images, where that is possible
+  int loader_threads = 0;     // that fill batches ahead; 0: replicas fill their own
   std::uint64_t seed = 0;
   nn::OptimizerOptions optimizer;
   double label_smoothing = 0;
@@ -180,6 +182,7 @@ class Trainer {
   void finish_served_step(int replica);
   StepResult push_and_pull();
   void update(int replica, dist::Slice slice, const StepResult& result);
+  data::Batch read(data::Range range);
   data::Batch read_again(data::Range range) const;
   nn::Context context_of(std::int64_t first_sample) const;
   void mark(int replica, StepPart part) {
@@ -202,6 +205,7 @@ class Trainer {
   void check_devices() const;
   void make_gpu_models();
   const nn::Arena& gradients_to_compute(int replica, std::int64_t shard);
+  data::Batch send_to_gpu(int replica, data::Range range);
   void add_up_on_gpu(int replica);
   void gather_from_gpu(int replica);
   void share_tails(int replica);
@@ -222,6 +226,7 @@ class Trainer {
   std::vector<std::unique_ptr<nn::Model>> models_;           // one a replica; on CPUs on one parameter arena
   std::vector<std::unique_ptr<nn::Optimizer>> optimizers_;   // one a GPU, or one
   std::vector<std::unique_ptr<GpuLane>> lanes_;              // one a GPU
+  std::vector<std::optional<ResidentData>> resident_;        // one a GPU; none where the images do not fit
   std::vector<nn::Arena> gpu_gradients_;                     // one a GPU, if there may be several
   std::vector<std::unique_ptr<GpuExchange>> gpu_exchanges_;  // one a GPU, with NCCL
   std::unique_ptr<nn::Model> average_;

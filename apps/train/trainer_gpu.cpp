@@ -42,6 +42,7 @@ void Trainer::make_gpu_models() {
   lanes_.resize(replicas);
   gpu_gradients_.resize(replicas);
   gpu_exchanges_.resize(replicas);
+  resident_.resize(replicas);
   std::vector<Device> devices;
   for (int replica = 0; replica < options_.replicas; ++replica) devices.push_back(device_of(replica));
   std::vector<std::unique_ptr<dist::DeviceCommunicator>> gpus;
@@ -51,6 +52,8 @@ void Trainer::make_gpu_models() {
     models_[replica] = std::make_unique<nn::Model>(options_.build(), options_.seed, nn::memory_on(device));
     optimizers_[replica] = nn::make_optimizer(options_.optimizer, models_[replica]->parameters());
     lanes_[replica] = std::make_unique<GpuLane>(device);
+    if (options_.resident_data && ResidentData::suits(train_, transform_, device))
+      resident_[replica].emplace(train_, transform_, device);
     if (!gathers_from_gpus() && !options_.nccl) return;
     gpu_gradients_[replica] = nn::Arena(models_[replica]->parameters().shared_layout());
     if (options_.nccl)
@@ -89,6 +92,13 @@ void Trainer::add_up_on_gpu(int replica) {
   if (gradients_.size() > 1)
     kTreeSum.on(device())(gradient_starts_.data(), static_cast<int>(gradients_.size()), 0, model().layout().elements(),
                           sums());
+}
+
+data::Batch Trainer::send_to_gpu(int replica, data::Range range) {
+  if (!resident_[replica]) return lanes_[replica]->send(read(range));
+  const auto samples =
+      input_.batch.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
+  return resident_[replica]->prepare(*lanes_[replica], samples, options_.seed, input_.epoch);
 }
 
 // The one place of a step where the CPU waits for its GPU, and finds what has come back.

@@ -110,6 +110,14 @@ TEST_F(TrainerOnGpuTest, MixedImagesAndMicroBatchesToo) {
   expect_alike(cpu, gpu, 1e-4);
 }
 
+TEST_F(TrainerOnGpuTest, ImagesMayBeSentInEveryStep) {
+  TrainerOptions sent = options_for("cnn", {kGpu}, 1);
+  sent.resident_data = false;
+  Trainer one(options_for("cnn", {kGpu}, 1), split_, transform_);
+  Trainer other(sent, split_, transform_);
+  expect_alike(one, other, 1e-5);
+}
+
 TEST_F(TrainerOnGpuTest, EveryReplicaTakesOverWhatIsLoaded) {
   Trainer trainer(options_for("mlp", all_gpus(), 2), split_, transform_);
   Trainer other(options_for("mlp", {kGpu}, 1), split_, transform_);
