@@ -36,8 +36,9 @@ TEST_F(ServeDeviceTest, EveryGpuAnswersAsTheCpuDoes) {
 }
 
 TEST_F(ServeDeviceTest, AnEndpointAnswersFromManyThreads) {
-  const auto endpoint = Endpoint::start("small", "1", Model::load(bundle_, "", all_gpus()),
-                                        {.least_replicas = 3, .most_replicas = 3, .batch = {.max_rows = 4}});
+  const auto endpoint = Endpoint::start(
+      "small", "1", Model::load(bundle_, "", all_gpus()),
+      {.least_replicas = 3, .most_replicas = 3, .batch = {.max_rows = 4}, .max_queue_time = std::chrono::minutes(10)});
   const Tensor images = dataset().test.images->copy(0, 20);
   const Tensor expected = probabilities(*Model::load(bundle_), images);
   std::vector<std::future<Answer>> answers;
@@ -46,7 +47,7 @@ TEST_F(ServeDeviceTest, AnEndpointAnswersFromManyThreads) {
     answers.push_back(promise->get_future());
     Request request;
     request.images = images.slice(i, i + 1);
-    request.deadline = Clock::now() + std::chrono::minutes(1);
+    request.deadline = Clock::now() + std::chrono::minutes(10);
     endpoint->submit(std::move(request), [promise](Answer answer) { promise->set_value(std::move(answer)); });
   }
   for (std::int64_t i = 0; i < 20; ++i) {
