@@ -1,8 +1,12 @@
 """Programs that run while a test watches them."""
 import os
 import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
+
+SANITIZED = any(name in Path(sys.argv[1]).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
 class Background(subprocess.Popen):
@@ -23,7 +27,7 @@ class Background(subprocess.Popen):
         while self.poll() is None and not any(line.startswith(start) for line in self.printed()[1].splitlines()):
             time.sleep(0.001)
 
-    def communicate(self, timeout=180):
+    def communicate(self, timeout=600):
         self.wait(timeout)
         return self.printed()
 

@@ -116,10 +116,10 @@ class CacheTest(unittest.TestCase):
 
     def test_an_interrupted_run_goes_on_inside_its_epoch(self):
         run = self.name()
-        checkpoint = self.root / run / "last.safetensors"
+        status = self.root / run / "status.json"
         for flags in ([], ["--resume"]):
             process = self.start(ON_DISK | {"--loader-threads": "2"}, *flags, run=run)
-            self.wait_for(checkpoint.exists, process)
+            self.wait_for(lambda: status.exists() and json.loads(status.read_text())["state"] == "running", process)
             time.sleep(random.random() * 0.1)
             process.send_signal(signal.SIGTERM)
             process.communicate()

@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 
 import small_data
+from background import SANITIZED
 
 PROGRAM, SCRIPTS = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SCRIPTS / "gpu"))
@@ -106,6 +107,7 @@ class ProgramTest(unittest.TestCase):
         self.assertGreater(results["parts"]["inference"]["rows"][0]["latency us, median"], 0)
         self.assertIn("all passed", done.stdout)
 
+    @unittest.skipIf(SANITIZED, "a sanitizer's program is larger")
     def test_what_is_taken_along_is_enough(self):
         along = self.folder / "along"
         package.gather(SCRIPTS.parent, self.built, along)

@@ -16,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-from background import Background
+from background import SANITIZED, Background
 from small_data import ingest
 
 PROGRAM = sys.argv[1]
@@ -76,8 +76,7 @@ class TrainTest(unittest.TestCase):
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         return [{key: line[key] for key in ("epoch", "step", "train_loss", "val_loss", "val_accuracy")} for line in lines]
 
-    @unittest.skipIf(any(name in Path(PROGRAM).read_bytes() for name in (b"__asan_init", b"__tsan_init")),
-                     "a sanitizer keeps freed memory")
+    @unittest.skipIf(SANITIZED, "a sanitizer keeps freed memory")
     def test_memory_is_the_same_after_ten_epochs_as_after_three(self):
         resident = [json.loads(line)["resident_bytes"] for line in (self.whole / "metrics.jsonl").read_text().splitlines()]
         self.assertGreater(resident[2], 1 << 20)
