@@ -8,6 +8,7 @@
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace lockring::app {
 namespace {
@@ -24,11 +25,14 @@ class LoadCommand : public testing::Test {
     http::ServerOptions options;
     options.threads = 1;
     server_ = std::make_unique<http::Server>(options, [this](http::Request&& request, http::Responder responder) {
-      const std::lock_guard lock(mutex_);
       if (request.path == "/v2/models") return responder.send(http::json_response(200, R"({"models":["cnn"]})"));
       if (request.path == "/v2/models/cnn") return responder.send(http::json_response(200, kModel));
-      responder.send(http::json_response(request.path == "/none" ? 404 : 200, "{}"));
-      asked_.push_back(std::move(request));
+      const int status = request.path == "/none" ? 404 : 200;
+      {
+        const std::lock_guard lock(mutex_);
+        asked_.push_back(std::move(request));
+      }
+      responder.send(http::json_response(status, "{}"));
     });
     server_->start();
     url_ = fmt::format("http://127.0.0.1:{}", server_->port());
@@ -40,6 +44,12 @@ class LoadCommand : public testing::Test {
     const CapturedRun run = captured_run(arguments);
     EXPECT_EQ(run.code, 0) << run.err;
     return json::parse(run.out);
+  }
+
+  // Since it was last called.
+  std::vector<http::Request> asked() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(asked_, {});
   }
 
   TemporaryDirectory folder_;
@@ -57,9 +67,10 @@ TEST_F(LoadCommand, SendsWhatTheServersModelTakes) {
   EXPECT_EQ(report["latency_ms"]["count"], 6);
   EXPECT_EQ(report["failures"], 0);
   EXPECT_EQ(report["loop"], "closed");
-  ASSERT_EQ(asked_.size(), 6u);
+  const std::vector<http::Request> asked = this->asked();
+  ASSERT_EQ(asked.size(), 6u);
   std::set<std::string> bodies;
-  for (const http::Request& request : asked_) {
+  for (const http::Request& request : asked) {
     EXPECT_EQ(json::parse(request.body.text())["inputs"][0]["data"].size(), 16u);
     bodies.emplace(request.body.text());
   }
@@ -68,7 +79,7 @@ TEST_F(LoadCommand, SendsWhatTheServersModelTakes) {
 
 TEST_F(LoadCommand, SendsBinaryTensors) {
   load({url_, "--binary", "--datatype", "UINT8", "--batch", "3", "--model", "cnn"});
-  for (const http::Request& request : asked_) {
+  for (const http::Request& request : asked()) {
     const std::size_t length = std::stoul(std::string(request.header("inference-header-content-length")));
     EXPECT_EQ(request.body.size(), length + 3 * 16);
   }
@@ -80,16 +91,20 @@ TEST_F(LoadCommand, SendsFiles) {
   EXPECT_EQ(load({url_, "--image", path})["target"], "/predict");
   EXPECT_EQ(load({url_, "--image", path, "--model", "cnn"})["target"], "/predict?model=cnn");
   EXPECT_EQ(load({url_ + "/x", "--body", path, "--content-type", "text/x", "--header", "X-Key: a b"})["target"], "/x");
-  EXPECT_EQ(asked_.front().header("content-type"), "image/png");
-  EXPECT_EQ(asked_.back().header("content-type"), "text/x");
-  EXPECT_EQ(asked_.back().header("x-key"), "a b");
-  EXPECT_EQ(asked_.back().body.text(), "picture");
-  EXPECT_EQ(asked_.back().method, "POST");
+  const std::vector<http::Request> asked = this->asked();
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked.front().header("content-type"), "image/png");
+  EXPECT_EQ(asked.back().header("content-type"), "text/x");
+  EXPECT_EQ(asked.back().header("x-key"), "a b");
+  EXPECT_EQ(asked.back().body.text(), "picture");
+  EXPECT_EQ(asked.back().method, "POST");
 }
 
 TEST_F(LoadCommand, AsksForAPath) {
   EXPECT_EQ(load({url_ + "/a?b=c"})["target"], "/a?b=c");
-  EXPECT_EQ(asked_.back().method, "GET");
+  const std::vector<http::Request> asked = this->asked();
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked.back().method, "GET");
   const json refused = load({url_ + "/none", "--method", "HEAD"});
   EXPECT_EQ(refused["statuses"]["404"], 6);
   EXPECT_EQ(refused["refused_latency_ms"]["count"], 6);
