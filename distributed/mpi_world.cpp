@@ -146,7 +146,7 @@ class MpiWorld final : public World {
     std::_Exit(exit_code);
   }
 
-  std::string library() const override {
+  std::string mpi_version() const override {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
     MPI_Get_library_version(text.data(), &length);

@@ -371,7 +371,7 @@ class WorkersWorld final : public World {
     whole_.abort(exit_code);
     std::abort();
   }
-  std::string library() const override { return whole_.library(); }
+  std::string mpi_version() const override { return whole_.mpi_version(); }
   std::string thread_level() const override { return whole_.thread_level(); }
 
  private:

@@ -12,7 +12,7 @@ class SelfWorld final : public World {
   SelfWorld() { set_groups(self_communicator(), self_communicator(), self_communicator()); }
 
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
-  std::string library() const override { return "none"; }
+  std::string mpi_version() const override { return "none"; }
 };
 
 }  // namespace lockring::dist

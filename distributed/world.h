@@ -56,9 +56,9 @@ class World {
 
   // Ends the job on all ranks, at once; for a rank that cannot go on.
   [[noreturn]] virtual void abort(int exit_code) = 0;
-  // What carries messages: "Open MPI 4.1.4", or "none".
-  virtual std::string library() const = 0;
-  // How many threads may use the library, in MPI's words: "serialized", "multiple"; "none" without it.
+  // The MPI that carries messages: "Open MPI 4.1.4", or "none".
+  virtual std::string mpi_version() const = 0;
+  // How many threads may use it, in MPI's words: "serialized", "multiple"; "none" without it.
   virtual std::string thread_level() const { return "none"; }
 
  protected:

@@ -189,7 +189,7 @@ RankReport parse_rank_report(const std::string& line) {
 JobReport report_job(dist::World& world, const std::string& model) {
   JobReport report;
   report.machines = world.nodes();
-  report.library = world.library();
+  report.mpi_version = world.mpi_version();
   report.thread_level = world.thread_level();
   report.model = model;
   report.node_links = probe_nodes(world);
@@ -218,8 +218,9 @@ std::vector<std::string> warnings_of(const JobReport& report) {
 }
 
 std::string job_text(const JobReport& report) {
-  std::string text = fmt::format("Job\n  {} ranks on {} machine{}; {}, threads {}\n\n", report.ranks.size(),
-                                 report.machines, report.machines == 1 ? "" : "s", report.library, report.thread_level);
+  std::string text =
+      fmt::format("Job\n  {} ranks on {} machine{}; {}, threads {}\n\n", report.ranks.size(), report.machines,
+                  report.machines == 1 ? "" : "s", report.mpi_version, report.thread_level);
   std::vector<std::vector<std::string>> rows{{"rank", "host", "cores", "replicas", "/dev/shm", "free", "interface"}};
   for (const RankReport& rank : report.ranks)
     rows.push_back({fmt::format("{}", rank.rank), rank.host, fmt::format("{} of {}", rank.cores, rank.hardware_threads),
@@ -239,7 +240,7 @@ std::string job_json(const JobReport& report) {
   Json ranks = Json::array();
   for (const RankReport& rank : report.ranks) ranks.push_back(to_json(rank));
   const Json json{{"machines", report.machines},
-                  {"mpi", report.library},
+                  {"mpi", report.mpi_version},
                   {"thread_level", report.thread_level},
                   {"ranks", ranks},
                   {"within_machines", to_json(report.node_links)},

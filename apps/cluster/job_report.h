@@ -31,7 +31,7 @@ struct RankReport {
 
 struct JobReport {
   int machines = 1;
-  std::string library;
+  std::string mpi_version;
   std::string thread_level;
   std::vector<RankReport> ranks;
   std::vector<Link> node_links;

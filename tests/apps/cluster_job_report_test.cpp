@@ -27,7 +27,7 @@ RankReport rank(int number, int machine, const std::string& cores, int usable) {
 JobReport two_machines() {
   JobReport report;
   report.machines = 2;
-  report.library = "Open MPI v4.1.4";
+  report.mpi_version = "Open MPI v4.1.4";
   report.thread_level = "serialized";
   report.model = "cnn";
   report.shared_bytes = 10 << 20;

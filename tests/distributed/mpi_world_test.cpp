@@ -26,7 +26,7 @@ TEST(MpiWorld, KnowsWhoIsWhere) {
   EXPECT_EQ(world().node().size(), expected_size());
   EXPECT_EQ(world().across().size(), 1);
   EXPECT_EQ(world().name().empty(), expected_size() == 1);
-  EXPECT_NE(world().library(), "");
+  EXPECT_NE(world().mpi_version(), "");
   for (int rank = 0; rank < world().size(); ++rank) EXPECT_EQ(world().host(rank), world().host(0));
 }
 

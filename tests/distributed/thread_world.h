@@ -19,7 +19,7 @@ class ThreadWorld final : public World {
                std::make_unique<Communicator>(std::move(across)));
   }
   [[noreturn]] void abort(int) override { std::abort(); }
-  std::string library() const override { return "threads"; }
+  std::string mpi_version() const override { return "threads"; }
 };
 
 // Runs job(world) on each of `machines`; rethrows the first exception.
