@@ -142,7 +142,7 @@ std::vector<Figure> overlap_figures(Steps& steps, double seconds) {
 }
 
 DeviceChoice TrainBench::devices() const {
-  const DeviceChoice choice = choose_devices(device, job().node().rank(), job().node().size());
+  const DeviceChoice choice = devices_of_rank(device);
   if (!choice.note.empty() && job().rank() == 0) fmt::print(stderr, "note: {}\n", choice.note);
   return choice;
 }

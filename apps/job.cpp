@@ -48,6 +48,10 @@ int cores_of_rank() {
   return current().cores;
 }
 
+DeviceChoice devices_of_rank(const std::string& text) {
+  return choose_devices(text, job().node().rank(), job().node().size());
+}
+
 void leave_job() {
   current().part.reset();
   current().whole.reset();

@@ -1,7 +1,10 @@
 // The job that this process is a part of: all ranks that mpirun started, or this process alone.
 #pragma once
 
+#include "apps/device_option.h"
 #include "distributed/world.h"
+
+#include <string>
 
 namespace lockring::app {
 
@@ -15,6 +18,8 @@ void join_workers(int count);
 bool in_job();
 // Cores for this process: those that it may use, shared among the ranks that may use the same ones.
 int cores_of_rank();
+// Devices for this process, as choose_devices() has them for a rank among those of its machine.
+DeviceChoice devices_of_rank(const std::string& text);
 // Takes leave of the others, once all have come this far. No-op for a process that has not joined.
 void leave_job();
 

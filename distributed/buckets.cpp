@@ -24,4 +24,9 @@ std::vector<Slice> cut_buckets(std::span<const Slice> segments, std::int64_t buc
   return buckets;
 }
 
+std::size_t bucket_at(std::span<const Slice> buckets, std::int64_t offset) {
+  const auto holds = [offset](const Slice& bucket) { return bucket.begin <= offset; };
+  return static_cast<std::size_t>(std::ranges::find_if(buckets, holds) - buckets.begin());
+}
+
 }  // namespace lockring::dist

@@ -19,5 +19,7 @@ constexpr std::int64_t kBucketBytes = std::int64_t{128} << 10;
 // completes them, from the arena's end. `segments` are the arena's tensors with their padding, in order and without
 // gaps; none is cut. 0 bytes: one bucket. Throws Error{usage} if bucket_bytes is negative.
 std::vector<Slice> cut_buckets(std::span<const Slice> segments, std::int64_t bucket_bytes);
+// The bucket of these that holds an element of the arena.
+std::size_t bucket_at(std::span<const Slice> buckets, std::int64_t offset);
 
 }  // namespace lockring::dist

@@ -18,10 +18,8 @@ GradientExchange::GradientExchange(World& world, MirroredGroup& group, const Gra
       waiting_(group.team().size()),
       ready_(group.share<std::atomic<std::uint32_t>>(std::ssize(buckets_))) {
   for (std::size_t i = 0; i < plan_.segments.size(); ++i) {
-    const auto holds = [&](const Slice& bucket) { return bucket.begin <= plan_.segments[i].begin; };
-    const auto bucket = std::ranges::find_if(buckets_, holds) - buckets_.begin();
-    bucket_of_segment_.push_back(static_cast<std::size_t>(bucket));
-    awaited_[bucket] += plan_.arrive[i];
+    bucket_of_segment_.push_back(bucket_at(buckets_, plan_.segments[i].begin));
+    awaited_[bucket_of_segment_.back()] += plan_.arrive[i];
   }
   if (!takes_part() || plan_.algorithm == Algorithm::mpi) return;
   Transport& transport = world_.across().transport();

@@ -24,6 +24,10 @@ ArenaLayout::ArenaLayout(Module& root, ArenaMemory memory) : memory_(std::move(m
   });
 }
 
+std::int64_t ArenaLayout::padded_end(std::size_t segment) const {
+  return segment + 1 < segments_.size() ? segments_[segment + 1].offset : elements_;
+}
+
 std::int64_t ArenaLayout::trainable() const {
   std::int64_t count = 0;
   for (const Segment& segment : segments_)

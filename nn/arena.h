@@ -40,6 +40,8 @@ class ArenaLayout {
   const std::vector<Segment>& segments() const { return segments_; }
   // Elements of the whole buffer, padding included.
   std::int64_t elements() const { return elements_; }
+  // Where the segment's padding ends: where the next one begins, or the buffer ends.
+  std::int64_t padded_end(std::size_t segment) const;
   // Elements of the parameters that gradients move.
   std::int64_t trainable() const;
   // The segment named so, or null.

@@ -34,7 +34,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> counted_ranges(const ArenaLay
   const std::vector<Segment>& segments = layout.segments();
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].kind == ParameterKind::statistic) continue;
-    const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : layout.elements();
+    const std::int64_t end = layout.padded_end(i);
     if (ranges.empty() || ranges.back().second != segments[i].offset) ranges.emplace_back(segments[i].offset, end);
     ranges.back().second = end;
   }

@@ -100,8 +100,7 @@ void Optimizer::update(float* parameters, const Update& update) const {
   const std::int64_t block = device_.kind == DeviceKind::cpu ? kBlock : layout_->elements();
   for (std::size_t i = 0; i < segments.size(); ++i) {
     // With its padding: gradients, parameters and state are zero there and stay so.
-    const std::int64_t segment_end = i + 1 < segments.size() ? segments[i + 1].offset : layout_->elements();
-    const std::int64_t end = std::min(segment_end, update.end);
+    const std::int64_t end = std::min(layout_->padded_end(i), update.end);
     for (std::int64_t b = std::max(segments[i].offset, update.begin); b < end; b += block) {
       const std::int64_t e = std::min(b + block, end);
       if (segments[i].kind == ParameterKind::statistic) {

@@ -7,24 +7,14 @@
 #include <algorithm>
 
 namespace lockring::app {
-namespace {
-
-// Buckets lie one before the other, from the arena's end.
-std::size_t bucket_at(const std::vector<dist::Slice>& buckets, std::int64_t offset) {
-  const auto holds = [offset](const dist::Slice& bucket) { return bucket.begin <= offset; };
-  return static_cast<std::size_t>(std::ranges::find_if(buckets, holds) - buckets.begin());
-}
-
-}  // namespace
 
 GpuExchange::GpuExchange(std::unique_ptr<dist::DeviceCommunicator> gpus, nn::Arena gradient, std::int64_t bucket_bytes)
     : gpus_(std::move(gpus)),
       gradient_(std::move(gradient)),
-      segments_(gradient_segments(gradient_.layout())),
-      buckets_(dist::cut_buckets(segments_, bucket_bytes)),
+      buckets_(dist::cut_buckets(gradient_segments(gradient_.layout()), bucket_bytes)),
       awaited_(buckets_.size()) {
   for (const nn::Segment& segment : gradient_.layout().segments())
-    awaited_[bucket_at(buckets_, segment.offset)] += segment.kind != nn::ParameterKind::statistic;
+    awaited_[dist::bucket_at(buckets_, segment.offset)] += segment.kind != nn::ParameterKind::statistic;
 }
 
 void GpuExchange::begin() {
@@ -33,7 +23,7 @@ void GpuExchange::begin() {
 }
 
 void GpuExchange::complete(std::int64_t offset) {
-  --waiting_[bucket_at(buckets_, offset)];
+  --waiting_[dist::bucket_at(buckets_, offset)];
   start_ready();
 }
 

@@ -42,7 +42,6 @@ class GpuExchange {
 
   const std::unique_ptr<dist::DeviceCommunicator> gpus_;
   nn::Arena gradient_;
-  const std::vector<dist::Slice> segments_;
   const std::vector<dist::Slice> buckets_;
   std::vector<int> awaited_;  // [bucket]: gradients that a backward completes
   std::vector<int> waiting_;  // of these, in this step

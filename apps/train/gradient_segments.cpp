@@ -3,10 +3,9 @@
 namespace lockring::app {
 
 std::vector<dist::Slice> gradient_segments(const nn::ArenaLayout& layout) {
-  const std::vector<nn::Segment>& segments = layout.segments();
   std::vector<dist::Slice> slices;
-  for (std::size_t i = 0; i < segments.size(); ++i)
-    slices.push_back({segments[i].offset, i + 1 < segments.size() ? segments[i + 1].offset : layout.elements()});
+  for (std::size_t i = 0; i < layout.segments().size(); ++i)
+    slices.push_back({layout.segments()[i].offset, layout.padded_end(i)});
   return slices;
 }
 

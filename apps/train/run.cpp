@@ -132,7 +132,7 @@ void TrainRun::start() {
   say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
                   with_thousands(trainer_.model().layout().trainable()), trainer_.workers().total,
                   trainer_.workers().total == 1 ? "" : "s", directory_.path().string()));
-  if (!setup_.device_note.empty()) say(setup_.device_note);
+  if (const std::string place = place_of_replicas(setup_); !place.empty()) say(place);
   if (trainer_.options().served.servers > 0)
     say(servers_text(options_, world_.size()));
   else if (world_.size() > 1)

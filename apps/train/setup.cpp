@@ -3,11 +3,11 @@
 #include "apps/cluster/calibration.h"
 #include "apps/cluster/cost_model.h"
 #include "apps/cluster/shared_dataset.h"
-#include "apps/device_option.h"
 #include "apps/job.h"
 #include "apps/option_values.h"
 #include "apps/train/with_servers.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "data/dataset_store.h"
 #include "data/split_plan.h"
 #include "distributed/device_communicator.h"
@@ -66,19 +66,10 @@ void check_ranges(const TrainOptions& options) {
 // Parameter servers work with what lies in the CPU's memory.
 DeviceChoice devices_of(const TrainOptions& options) {
   const bool served = options.strategy == "parameter-server" && options.device == "auto";
-  return choose_devices(served ? "cpu" : options.device, job().node().rank(), job().node().size());
+  return devices_of_rank(served ? "cpu" : options.device);
 }
 
-std::string note_of(const DeviceChoice& choice, int replicas) {
-  if (!choice.on_gpu()) return choice.note;
-  std::string text = "computing on ";
-  for (std::size_t i = 0; i < std::min(choice.devices.size(), static_cast<std::size_t>(replicas)); ++i)
-    text += (i > 0 ? ", " : "") + to_string(choice.devices[i]);
-  return text;
-}
-
-int replica_count(const TrainOptions& options) {
-  const DeviceChoice choice = devices_of(options);
+int replica_count(const TrainOptions& options, const DeviceChoice& choice) {
   const auto gpus = static_cast<std::int64_t>(choice.devices.size());
   return static_cast<int>(
       count_or(options.replicas, choice.on_gpu() ? gpus : cores_of_rank(), kMostReplicas, "--replicas"));
@@ -98,17 +89,17 @@ std::int64_t micro_batch_of(const TrainOptions& options, const models::Architect
 }
 
 // What the images will be, once they are prepared. That can take long, so what is wrong with the options is found here.
-models::ImageSpec check_before_loading(const TrainOptions& options, const std::string& dataset,
-                                       const models::Architecture& architecture, const data::Transform& transform) {
-  replica_count(options);
+models::ImageSpec check_before_loading(const TrainOptions& options, const std::string& dataset, const Setup& setup,
+                                       const data::Transform& transform) {
+  replica_count(options, setup.devices);
   loader_thread_count(options, 0);
-  micro_batch_of(options, architecture);
+  micro_batch_of(options, *setup.architecture);
   const data::Manifest manifest = data::read_manifest(data::find_version(options.data.directory(), dataset));
   std::int64_t memory = 0;
   const Shape image = data::plan_split(manifest, "train", transform.front(), memory).image;
   transform.check_fits(image[0], image[1], image[2]);
   const models::ImageSpec images{image[0], image[1], image[2], static_cast<std::int64_t>(manifest.classes.size())};
-  architecture.build(images);
+  setup.architecture->build(images);
   return images;
 }
 
@@ -137,11 +128,10 @@ std::optional<dist::Algorithm> measured_exchange(const TrainOptions& options, co
   return dist::parse_algorithm(fastest);
 }
 
-void check_nccl(const TrainOptions& options) {
+void check_nccl(const TrainOptions& options, const DeviceChoice& choice) {
   if (options.all_reduce != "nccl") return;
   check(!dist::nccl_version().empty(),
         "--allreduce nccl: this program was built without NCCL; auto adds up on any machines");
-  const DeviceChoice choice = devices_of(options);
   check(choice.on_gpu(), "--allreduce nccl adds up between GPUs, and this job computes on the CPU{}{}",
         choice.note.empty() ? "" : ": ", choice.note);
   check(options.shards == 0, "--shards gives the same bits on any machines, which --allreduce nccl does not");
@@ -159,7 +149,7 @@ dist::Algorithm exchange_of(const TrainOptions& options, const Setup& setup) {
   check(options.all_reduce != "mpi" || options.shards == 0,
         "--shards gives the same bits on any machines, which --allreduce mpi does not");
   check(options.all_reduce != "mpi" || options.wire == "f32", "--wire bf16 is not for --allreduce mpi");
-  check_nccl(options);
+  check_nccl(options, setup.devices);
   if (options.all_reduce == "ring") return dist::Algorithm::ring;
   if (options.all_reduce == "mpi") return dist::Algorithm::mpi;
   if (const auto measured = measured_exchange(options, setup)) return *measured;
@@ -179,8 +169,8 @@ double scaled_rate(const TrainOptions& options) {
 TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) {
   TrainerOptions trainer;
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
-  trainer.replicas = replica_count(options);
-  trainer.devices = devices_of(options).devices;
+  trainer.replicas = replica_count(options, setup.devices);
+  trainer.devices = setup.devices.devices;
   trainer.world = &job();
   trainer.shards = options.shards;
   trainer.exchange = exchange_of(options, setup);
@@ -213,15 +203,24 @@ nn::OptimizerOptions optimizer_options(const TrainOptions& options) {
           .ema_decay = options.ema};
 }
 
+std::string place_of_replicas(const Setup& setup) {
+  if (!setup.devices.on_gpu()) return setup.devices.note;
+  std::vector<std::string> names;
+  for (const Device device : setup.devices.devices)
+    if (std::ssize(names) < setup.trainer.replicas) names.push_back(to_string(device));
+  return fmt::format("computing on {}", joined(names));
+}
+
 Setup make_setup(const TrainOptions& options, const DataReports& reports) {
   check_ranges(options);
   Setup setup;
   setup.architecture = &models::find_architecture(options.model);
+  setup.devices = devices_of(options);
   // The statistics will be known later.
   const data::Transform draft = data::Transform::parse(transform_spec(options), {{0.5F}, {0.5F}});
   const std::string dataset = provide_dataset(job(), options.data.directory(), options.data.dataset,
                                               [&](const std::string& text) { reports.note(text); });
-  setup.images = check_before_loading(options, dataset, *setup.architecture, draft);
+  setup.images = check_before_loading(options, dataset, setup, draft);
   setup.dataset =
       load_shared_dataset(job(), options.data.directory(), dataset, reports.load_options(options.cache, draft.front()));
   setup.transform = data::Transform::parse(transform_spec(options), setup.dataset.statistics);
@@ -232,7 +231,6 @@ Setup make_setup(const TrainOptions& options, const DataReports& reports) {
         train_images, options.val_fraction > 0 ? " that are not held out" : "");
   setup.steps_per_epoch = data::steps_per_epoch(train_images, options.batch_size);
   setup.trainer = trainer_options(options, setup);
-  setup.device_note = note_of(devices_of(options), setup.trainer.replicas);
   setup.schedule = {.name = options.schedule,
                     .learning_rate = scaled_rate(options),
                     .total_steps = options.epochs * setup.steps_per_epoch,

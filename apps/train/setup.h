@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/data_reports.h"
+#include "apps/device_option.h"
 #include "apps/train/options.h"
 #include "apps/train/trainer.h"
 #include "data/dataset.h"
@@ -21,13 +22,16 @@ struct Setup {
   data::Holdout holdout;  // of the training images: those to train on, those to validate with
   const models::Architecture* architecture = nullptr;
   models::ImageSpec images;
+  DeviceChoice devices;
   TrainerOptions trainer;
-  std::string device_note;  // which GPUs, or why none; empty where there is nothing to say
   nn::ScheduleOptions schedule;
   std::int64_t steps_per_epoch = 0;
 };
 
 nn::OptimizerOptions optimizer_options(const TrainOptions& options);
+
+// Which GPUs, or why none; empty where there is nothing to say.
+std::string place_of_replicas(const Setup& setup);
 
 // Throws Error{usage} for options that cannot be, before anything is written; Error{data} if there is no data set.
 Setup make_setup(const TrainOptions& options, const DataReports& reports);

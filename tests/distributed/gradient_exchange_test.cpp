@@ -21,6 +21,10 @@ TEST(Buckets, AreCutFromTheEndAtTheBordersOfTensors) {
   EXPECT_EQ(cut_buckets(segments, 1200), (Slices{{100, 400}, {0, 100}}));
   EXPECT_EQ(cut_buckets(segments, 1), (Slices{{310, 400}, {300, 310}, {100, 300}, {0, 100}}));
   EXPECT_EQ(cut_buckets(segments, 0), (Slices{{0, 400}}));
+  const Slices buckets = cut_buckets(segments, 400);
+  EXPECT_EQ(bucket_at(buckets, 399), 0);
+  EXPECT_EQ(bucket_at(buckets, 299), 1);
+  EXPECT_EQ(bucket_at(buckets, 0), 2);
   EXPECT_EQ(cut_buckets(segments, 1 << 30), (Slices{{0, 400}}));
   EXPECT_EQ(cut_buckets({}, 1), Slices{});
   expect_error(ErrorCode::usage, "buckets of -1 bytes", [&] { cut_buckets(segments, -1); });

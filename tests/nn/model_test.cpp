@@ -36,6 +36,8 @@ TEST(ArenaLayout, AlignsEachSegmentInOrder) {
     EXPECT_EQ(segment.offset, (end + 15) / 16 * 16) << segment.name;
     end = segment.end();
   }
+  EXPECT_EQ(layout->padded_end(0), segments[1].offset);
+  EXPECT_EQ(layout->padded_end(3), layout->elements());
   EXPECT_EQ(layout->elements(), (end + 15) / 16 * 16);
   EXPECT_EQ(layout->trainable(), 50 * 7 + 13 + 9001);
 }
