@@ -60,19 +60,19 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
-  if (fsync(file_) != 0) fail_with_errno("write", target_);
+void AtomicFile::commit(Sync sync) {
+  if (sync == Sync::now && fsync(file_) != 0) fail_with_errno("write", target_);
   const int file = std::exchange(file_, -1);
   if (close(file) != 0) fail_with_errno("write", target_);
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno("write", target_);
   temporary_.clear();
-  sync_folder(target_.parent_path());
+  if (sync == Sync::now) sync_folder(target_.parent_path());
 }
 
-void write_file(const std::filesystem::path& path, std::string_view text) {
+void write_file(const std::filesystem::path& path, std::string_view text, Sync sync) {
   AtomicFile file(path);
   file.write(text);
-  file.commit();
+  file.commit(sync);
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -91,6 +91,14 @@ std::string read_file(const std::filesystem::path& path) {
   errno = error;
   if (count < 0) fail_with_errno("read", path);
   return text;
+}
+
+std::string read_file_or_nothing(const std::filesystem::path& path) {
+  try {
+    return read_file(path);
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {

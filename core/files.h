@@ -9,6 +9,9 @@
 
 namespace lockring {
 
+// Whether what was written is on the disk when the call returns; else whoever writes it sees to that himself.
+enum class Sync { now, later };
+
 // A file under a temporary name in the target's folder; commit() syncs it and renames it over the target. Without
 // commit (an exception) it vanishes. Every function throws Error{data} with the path and the system's reason.
 class AtomicFile {
@@ -20,7 +23,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  void commit();
+  void commit(Sync sync = Sync::now);
 
  private:
   std::filesystem::path target_;
@@ -29,9 +32,11 @@ class AtomicFile {
 };
 
 // AtomicFile in one call.
-void write_file(const std::filesystem::path& path, std::string_view text);
+void write_file(const std::filesystem::path& path, std::string_view text, Sync sync = Sync::now);
 // The whole file; throws Error{data} if it cannot be read.
 std::string read_file(const std::filesystem::path& path);
+// The same, or nothing if it cannot be read.
+std::string read_file_or_nothing(const std::filesystem::path& path);
 
 // SHA-256, as 64 lower-case hex digits.
 class Sha256 {

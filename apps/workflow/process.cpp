@@ -97,14 +97,6 @@ pid_t spawn(const std::string& program, const Launch& launch) {
   return child;
 }
 
-std::string file_text_or_none(const fs::path& path) {
-  try {
-    return read_file(path);
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 std::vector<pid_t> marked(const std::string& mark) {
   std::vector<pid_t> found;
   std::error_code ignored;
@@ -112,7 +104,7 @@ std::vector<pid_t> marked(const std::string& mark) {
     const std::string name = entry.path().filename().string();
     pid_t id = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), id).ec != std::errc() || id == getpid()) continue;
-    const std::string environment = '\0' + file_text_or_none(entry.path() / "environ");
+    const std::string environment = '\0' + read_file_or_nothing(entry.path() / "environ");
     if (environment.find('\0' + mark + '\0') != std::string::npos) found.push_back(id);
   }
   return found;

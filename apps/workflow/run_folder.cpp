@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 
 namespace lockring::app::workflow {
 namespace fs = std::filesystem;
@@ -63,18 +62,6 @@ bool is_run(const fs::path& folder) {
   return fs::file_size(folder / "run.json", error) > 0 && !error;
 }
 
-// Whole or not there; the journal syncs it, while the first steps already run.
-void write_unsynced(const fs::path& path, const std::string& text) {
-  fs::path temporary = path;
-  temporary += ".tmp";
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(temporary, path, error);
-  check(file && !error, ErrorCode::data, "cannot write {}", path.string());
-}
-
 void tell_end(StepStory& story, const JournalEntry& entry) {
   story.state = entry.again ? StepState::waiting : entry.state;
   story.ended = entry.time;
@@ -117,8 +104,9 @@ std::unique_ptr<RunFolder> RunFolder::make(const StateFolder& state, const Workf
   }
   check(run->lock_.take(run->path_), ErrorCode::data, "another process has taken {}", run->path_.string());
   fs::create_directory(run->path_ / "logs");
-  write_unsynced(run->path_ / "workflow.yaml", workflow.text);
-  write_unsynced(run->path_ / "run.json", to_text(run->facts_));
+  // The journal syncs them, while the first steps already run.
+  write_file(run->path_ / "workflow.yaml", workflow.text, Sync::later);
+  write_file(run->path_ / "run.json", to_text(run->facts_), Sync::later);
   return run;
 }
 

@@ -18,23 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string file_text_or_none(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return "";
-  try {
-    return read_file(path);
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 void add_result(Json& results, const std::string& name, const std::string& text) {
   results.push_back({{"name", name}, {"text", text}});
 }
 
 // What a training has written of itself (apps/train/summary.h).
 bool add_summary(Json& results, const OutputRecord& output) {
-  const Json summary = Json::parse(file_text_or_none(fs::path(output.location) / "summary.json"), nullptr, false);
+  const Json summary = Json::parse(read_file_or_nothing(fs::path(output.location) / "summary.json"), nullptr, false);
   if (!summary.is_object()) return false;
   bool any = false;
   for (const auto& [key, name] : {std::pair("val_accuracy", "validation"), std::pair("test_accuracy", "test")}) {

@@ -186,6 +186,14 @@ TEST(ReadFile, WithoutPermissionIsAnError) {
   expect_error(ErrorCode::data, "Permission denied", [&] { read_file(folder / "secret"); });
 }
 
+TEST(ReadFile, OrNothing) {
+  const TemporaryDirectory folder;
+  write_file(folder / "file", "text", Sync::later);
+  EXPECT_EQ(read_file_or_nothing(folder / "file"), "text");
+  EXPECT_EQ(read_file_or_nothing(folder / "other"), "");
+  EXPECT_EQ(read_file_or_nothing(folder.path()), "");
+}
+
 // FIPS 180-4 examples.
 TEST(Sha256, MatchesKnownAnswers) {
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
