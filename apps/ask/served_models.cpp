@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace lockring::app {
 namespace {
@@ -29,6 +30,8 @@ ServedModel read_model(const Json& json) {
   model.classes = json.at("classes").get<std::vector<std::string>>();
   return model;
 }
+
+std::string target_of(const ServedModel& model) { return "/v2/models/" + http::percent_encode(model.name); }
 
 // What stands in front of the images' bytes.
 std::string request_head(const std::string& input, const Shape& shape) {
@@ -57,7 +60,11 @@ std::vector<ServedModel> served_models(const AskedServer& server) {
   std::vector<ServedModel> models;
   const Json status = parse(server, server.get("/status"));
   try {
-    for (const Json& model : status.at("models")) models.push_back(read_model(model));
+    for (const Json& json : status.at("models")) {
+      ServedModel model = read_model(json);
+      model.input = parse(server, server.get(target_of(model))).at("inputs").at(0).at("name").get<std::string>();
+      models.push_back(std::move(model));
+    }
   } catch (const Json::exception& error) {
     fail_at_answer(server, error);
   }
@@ -67,12 +74,10 @@ std::vector<ServedModel> served_models(const AskedServer& server) {
 }
 
 Tensor ask(const AskedServer& server, const ServedModel& model, const Tensor& images) {
-  const std::string target = "/v2/models/" + http::percent_encode(model.name);
+  const std::string head = request_head(model.input, images.shape());
   try {
-    const Json metadata = parse(server, server.get(target));
-    const std::string head = request_head(metadata.at("inputs").at(0).at("name").get<std::string>(), images.shape());
     const auto* bytes = reinterpret_cast<const char*>(images.data<std::uint8_t>());
-    const Json answer = parse(server, server.post(target + "/infer",
+    const Json answer = parse(server, server.post(target_of(model) + "/infer",
                                                   {{"Content-Type", "application/octet-stream"},
                                                    {"Inference-Header-Content-Length", std::to_string(head.size())}},
                                                   head + std::string(bytes, static_cast<std::size_t>(images.bytes()))));

@@ -17,11 +17,13 @@ struct ServedModel {
   std::string what;  // its architecture, or "mean of a, b"
   bool is_ensemble = false;
   std::optional<double> validated;  // its recorded accuracy on validation images
+  std::string input;                // the tensor that takes images
   std::array<std::int64_t, 3> image{};
   std::vector<std::string> classes;
 };
 
-// By GET /status; an ensemble last. Throws Error{device} if the server is no `lockring serve`, or serves nothing.
+// By GET /status and the models' metadata; an ensemble last. Throws Error{device} if the server is no `lockring serve`,
+// or serves nothing.
 std::vector<ServedModel> served_models(const AskedServer& server);
 
 // Of u8 images [n][height][width][channels]: probabilities f32 [n][classes], asked for by Open Inference Protocol v2.
