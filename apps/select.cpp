@@ -80,6 +80,13 @@ std::string runs_table(const std::vector<RunRecord>& ranked, const std::string& 
   return text_table(std::move(rows), alignment);
 }
 
+// So that the same runs give the same selection, wherever and however often they were trained.
+std::map<std::string, double> outcome_of(const RunRecord& run, const std::string& metric) {
+  std::map<std::string, double> metrics = run.metrics;
+  std::erase_if(metrics, [&](const auto& one) { return one.first != metric && is_of_machine(one.first); });
+  return metrics;
+}
+
 // Ranks and says what the model is chosen for.
 SelectedModel choose(const Options& options, const RunRecord& run, const std::string& metric, std::size_t place,
                      const std::vector<std::string>& taken) {
@@ -90,7 +97,7 @@ SelectedModel choose(const Options& options, const RunRecord& run, const std::st
                       .digest = nn::bundle_digest(bundle),
                       .architecture = loaded.info.architecture,
                       .run = run.path.string(),
-                      .metrics = run.metrics,
+                      .metrics = outcome_of(run, metric),
                       .reproduced = !options.unchecked,
                       .why = fmt::format("place {} by {} {}", place + 1, metric, metric_text(run, metric))};
   if (options.unchecked) return model;

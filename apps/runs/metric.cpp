@@ -19,6 +19,7 @@ struct Known {
   const char* heading;  // of a column; names the metric as well
   Unit unit;
   Better better;
+  bool of_machine = false;  // tells of where it ran, not of what came out
 };
 
 // In the order that they are shown in.
@@ -34,14 +35,14 @@ constexpr Known kKnown[] = {
     {"epochs", "epochs", Unit::count, Better::neither},
     {"steps", "steps", Unit::count, Better::neither},
     {"parameters", "parameters", Unit::count, Better::neither},
-    {"replicas", "replicas", Unit::count, Better::neither},
+    {"replicas", "replicas", Unit::count, Better::neither, true},
     {"learning_rate", "lr", Unit::plain, Better::neither},
-    {"images_per_second", "img/s", Unit::count, Better::higher},
-    {"seconds", "time", Unit::seconds, Better::lower},
-    {"wall_seconds", "wall_time", Unit::seconds, Better::lower},
-    {"data_wait_fraction", "wait", Unit::share, Better::lower},
-    {"resident_bytes", "memory", Unit::bytes, Better::lower},
-    {"peak_rss_bytes", "peak_memory", Unit::bytes, Better::lower},
+    {"images_per_second", "img/s", Unit::count, Better::higher, true},
+    {"seconds", "time", Unit::seconds, Better::lower, true},
+    {"wall_seconds", "wall_time", Unit::seconds, Better::lower, true},
+    {"data_wait_fraction", "wait", Unit::share, Better::lower, true},
+    {"resident_bytes", "memory", Unit::bytes, Better::lower, true},
+    {"peak_rss_bytes", "peak_memory", Unit::bytes, Better::lower, true},
 };
 
 // Null if it is none of these.
@@ -73,6 +74,11 @@ int class_of(const RunRecord& run, const std::string& metric) {
 }
 
 }  // namespace
+
+bool is_of_machine(const std::string& name) {
+  const Known* known = find_known(name);
+  return known != nullptr && known->of_machine;
+}
 
 std::string metric_text(const RunRecord& run, const std::string& name) {
   const auto found = run.metrics.find(name);

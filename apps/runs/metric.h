@@ -11,6 +11,8 @@ namespace lockring::app {
 
 // "0.8638", "12,345", "3 min 20 s", "218 MiB", "0.4 %"; "-" for one that the run does not have, "nan" for NaN.
 std::string metric_text(const RunRecord& run, const std::string& name);
+// Whether it tells of the machine, such as a speed: the same training has another value elsewhere, and the next time.
+bool is_of_machine(const std::string& name);
 // Short, for a column.
 std::string heading(const std::string& name);
 

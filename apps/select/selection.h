@@ -15,7 +15,7 @@ struct SelectedModel {
   std::string digest;            // SHA-256 of the file
   std::string architecture;
   std::string run;
-  std::map<std::string, double> metrics;  // of the run, as recorded
+  std::map<std::string, double> metrics;  // of the run, as recorded: what came out, not how fast
   bool reproduced = false;                // the recorded measure was computed again and found the same
   std::string why;                        // a sentence
 };

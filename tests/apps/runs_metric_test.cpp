@@ -93,5 +93,12 @@ TEST(Metric, TheBestIsMarkedWhereThereIsABetter) {
   EXPECT_FALSE(is_best(runs[2], runs, "steps"));
 }
 
+TEST(Metric, SpeedsAndMemoryAreOfTheMachine) {
+  for (const char* name : {"images_per_second", "img/s", "wall_seconds", "peak_rss_bytes", "replicas"})
+    EXPECT_TRUE(is_of_machine(name)) << name;
+  for (const char* name : {"val_accuracy", "test_loss", "epochs", "parameters", "unheard_of"})
+    EXPECT_FALSE(is_of_machine(name)) << name;
+}
+
 }  // namespace
 }  // namespace lockring::app
