@@ -126,6 +126,7 @@ void add_reads(Json& paths) {
     of_model("/v1/models/{model}" + which + "/metadata", "tensorflow", "signature");
   }
   read("/status", "page", "what the page shows", {}, object);
+  read("/run.json", "page", "the workflow's run that this server belongs to; 404 if it belongs to none", {404}, object);
   read("/samples", "page", "pictures to try", {503}, object);
   const Json id = path_parameter("id", {{"type", "string"}, {"pattern", "^[0-9a-f]{32}$"}}, "of the job");
   const Json wait =

@@ -1,29 +1,6 @@
 "use strict";
 // The page: a picture goes to /predict, /status is read once a second. No library, no other host.
 
-const $ = (id) => document.getElementById(id);
-let apiKey = "";
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-// Asks again when the network fails: nothing here changes what the server has.
-async function ask(path, options = {}) {
-  const headers = apiKey ? { "X-API-Key": apiKey } : {};
-  for (let tries = 3; ; --tries) {
-    try {
-      return await fetch(path, { ...options, headers });
-    } catch (error) {
-      if (tries === 1) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }
-}
-
 // ---- the answer -----------------------------------------------------------------------------------------------
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
@@ -88,7 +65,7 @@ async function predict(blob) {
     const answer = await response.json();
     if (number < shown) return; // a later one was quicker
     shown = number;
-    $("key-form").hidden = response.status !== 401 && response.status !== 403;
+    $("key-form").hidden = !asksForKey(response);
     if (!response.ok) return showError(answer.error || `the server answered ${response.status}`);
     showAnswer(answer, performance.now() - start);
   } catch (error) {
@@ -98,7 +75,7 @@ async function predict(blob) {
 
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  apiKey = $("key").value;
+  sessionStorage.setItem("api-key", $("key").value);
   if (lastPicture) predict(lastPicture);
   loadSamples();
   poll();
@@ -275,13 +252,6 @@ function note(model, bounds, seconds) {
   one.counts = model.latency_counts;
 }
 
-function svg(tag, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
 function draw(chart, values) {
   const [left, right, top, bottom] = [52, 594, 10, 160];
   const highest = Math.max(...[...values.values()].flat().filter((value) => value !== null), 0);
@@ -329,17 +299,11 @@ function showModels(status) {
   }));
 }
 
-function showHealth(good, text) {
-  if ($("health").textContent === text) return;
-  $("health").className = `health ${good ? "good" : "bad"}`;
-  $("health").textContent = text;
-}
-
 async function poll() {
   try {
     const response = await ask("/status");
     if (!response.ok) {
-      $("key-form").hidden = response.status !== 401 && response.status !== 403;
+      $("key-form").hidden = !asksForKey(response);
       return showHealth(false, `the server answered ${response.status}`);
     }
     const status = await response.json();

@@ -1,17 +1,8 @@
 "use strict";
 // Shows what /openapi.json and the models' metadata say.
 
-const $ = (id) => document.getElementById(id);
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
 async function read(path) {
-  const response = await fetch(path);
+  const response = await ask(path);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response.json();
 }

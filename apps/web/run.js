@@ -1,22 +1,6 @@
 "use strict";
 // Shows what /run.json says of the workflow's run, once a second while it lasts.
 
-const $ = (id) => document.getElementById(id);
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function svg(tag, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
 // Each state has a sign besides its colour.
 const signs = { waiting: "·", running: "▶", ready: "●", succeeded: "✓", cached: "≡", skipped: "–", omitted: "–",
   failed: "✗", errored: "✗", stopped: "■" };
@@ -195,17 +179,12 @@ function showRun() {
   showFacts($("run"), facts);
 }
 
-function showHealth(good, text) {
-  if ($("health").textContent === text) return;
-  $("health").className = `health ${good ? "good" : "bad"}`;
-  $("health").textContent = text;
-}
-
 let shown = "";
 async function poll() {
   try {
-    const response = await fetch("/run.json");
+    const response = await ask("/run.json");
     const text = await response.text();
+    if (asksForKey(response)) return showHealth(false, "give the API key on the first page");
     if (!response.ok) return showHealth(false, response.status === 404 ? "this server is no workflow's" : text);
     run = JSON.parse(text);
     showHealth(run.state !== "failed", `${run.run}, ${run.state}`);

@@ -113,6 +113,20 @@ class PageTest(BrowserTest):
         expect(page.locator("#infer")).to_contain_text("curl")
         self.picture_of(page, "docs")
 
+    def test_a_key_that_was_given_is_for_all_pages(self):
+        key = self.root / "key"
+        key.write_text("secret\n")
+        bundle = next(iter(self.root.glob("**/best.safetensors")))
+        with Server(PROGRAM, self.root, f"only={bundle}", "--api-key-file", key) as server:
+            page = self.browser.new_page()
+            self.addCleanup(page.close)
+            page.goto(f"http://127.0.0.1:{server.port}/")
+            page.locator("#key").fill("secret")
+            page.locator("#key-form button").click()
+            expect(page.locator("#health")).to_contain_text("ready")
+            page.goto(f"http://127.0.0.1:{server.port}/docs")
+            expect(page.locator("#models")).to_contain_text("only")
+
 
 if __name__ == "__main__":
     run_tests()
