@@ -152,10 +152,11 @@ std::shared_ptr<Servable> Service::served(std::string_view name, std::string_vie
   const bool served = repository_.find(std::string(name)) != nullptr;
   for (const IndexRow& row : repository_.index())
     if (row.name == name && (version.empty() || version == row.version || row.version.empty()))
-      throw http::StatusError(503,
-                              fmt::format("model '{}'{} is not ready: {}", which,
-                                          version.empty() ? "" : fmt::format(" version '{}'", version), row.reason),
-                              {{"Retry-After", "1"}});
+      throw http::StatusError(
+          503,
+          fmt::format("model '{}'{} is not ready: {}", which,
+                      version.empty() ? "" : fmt::format(" version '{}'", printable(version)), row.reason),
+          {{"Retry-After", "1"}});
   if (!served && !repository_.knows(std::string(name)))
     throw http::StatusError(404, fmt::format("there is no model '{}'", which));
   throw http::StatusError(404, fmt::format("model '{}' has no version '{}'", which, printable(version)));
