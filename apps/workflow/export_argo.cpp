@@ -84,10 +84,11 @@ class Exporter {
       if (!depends.empty()) task["depends"] = depends;
       Json values = Json::array();
       for (const Reference& value : taken_values(step))
-        values.push_back({{"name", value_name(value)},
-                          {"value", is_server(value.step) ? fmt::format("{{{{tasks.{}.ip}}}}", cluster_name(value.step))
-                                                          : fmt::format("{{{{tasks.{}.outputs.parameters.{}}}}}",
-                                                                        cluster_name(value.step), value.name)}});
+        values.push_back(
+            {{"name", value_name(value)},
+             {"value", step_called(value.step).server ? fmt::format("{{{{tasks.{}.ip}}}}", cluster_name(value.step))
+                                                      : fmt::format("{{{{tasks.{}.outputs.parameters.{}}}}}",
+                                                                    cluster_name(value.step), value.name)}});
       if (!values.empty()) task["arguments"] = {{"parameters", values}};
       if (step.when) task["when"] = condition(step);
       tasks.push_back(std::move(task));
@@ -206,15 +207,15 @@ class Exporter {
     for_each_reference(step, [&](const Reference& reference, Place) {
       if (reference.kind != Reference::Kind::step_output || std::ranges::find(values, reference) != values.end())
         return;
-      const StepSpec& other = workflow_.steps[static_cast<std::size_t>(workflow_.find(reference.step))];
+      const StepSpec& other = step_called(reference.step);
       const bool is_value = other.find_output(reference.name)->kind == OutputKind::value;
       if (is_value && (!other.server || reference.name == kServerHost)) values.push_back(reference);
     });
     return values;
   }
 
-  bool is_server(const std::string& step) const {
-    return workflow_.steps[static_cast<std::size_t>(workflow_.find(step))].server.has_value();
+  const StepSpec& step_called(const std::string& name) const {
+    return workflow_.steps[static_cast<std::size_t>(workflow_.find(name))];
   }
 
   static std::string value_name(const Reference& value) { return value.step + "-" + value.name; }
@@ -265,7 +266,7 @@ class Exporter {
       case Reference::Kind::output:
         return {place_of(step, *step.find_output(reference.name))};
       case Reference::Kind::step_output: {
-        const StepSpec& other = workflow_.steps[static_cast<std::size_t>(workflow_.find(reference.step))];
+        const StepSpec& other = step_called(reference.step);
         const OutputSpec& output = *other.find_output(reference.name);
         if (output.kind != OutputKind::value) return {place_of(other, output)};
         // A pod has an address of its own, and there all servers listen on the same port.
