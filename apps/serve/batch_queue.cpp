@@ -6,6 +6,9 @@ namespace {
 // Fewer rows than this are not worth another core: waking it costs more than computing them.
 constexpr std::int64_t kLeastPart = 16;
 
+// A replica whose core is shared falls behind, and those in its lane must not wait for it much longer than others do.
+constexpr auto kPatience = std::chrono::milliseconds(2);
+
 }  // namespace
 
 BatchQueue::BatchQueue(const BatchOptions& options, int lanes)
@@ -25,18 +28,17 @@ void BatchQueue::push(const std::shared_ptr<Pending>& pending, int replicas, int
   rows_ += rows;
 }
 
-const Part* BatchQueue::oldest() const {
-  const Part* oldest = nullptr;
-  for (const Lane& lane : lanes_)
-    if (!lane.empty() && (oldest == nullptr || lane.front().pending->arrived < oldest->pending->arrived))
-      oldest = &lane.front();
-  return oldest;
+std::size_t BatchQueue::oldest() const {
+  const auto arrived = [](const Lane& lane) {
+    return lane.empty() ? Clock::time_point::max() : lane.front().pending->arrived;
+  };
+  return static_cast<std::size_t>(std::ranges::min_element(lanes_, {}, arrived) - lanes_.begin());
 }
 
 Clock::time_point BatchQueue::due() const {
   const bool alone = parts_ <= 1;
   if (alone || rows_ >= limit_ || options_.max_delay.count() == 0) return Clock::time_point::min();
-  return oldest()->pending->arrived + options_.max_delay;
+  return lanes_[oldest()].front().pending->arrived + options_.max_delay;
 }
 
 void BatchQueue::take_from(Lane& lane, Batch& batch) {
@@ -60,7 +62,11 @@ void BatchQueue::take_from(Lane& lane, Batch& batch) {
 Batch BatchQueue::take(int lane) {
   Batch batch;
   batch.release = options_.max_delay.count() > 0 && parts_ > 1 ? Release::delay : Release::idle;
-  take_from(lanes_[static_cast<std::size_t>(lane) % lanes_.size()], batch);
+  Lane& own = lanes_[static_cast<std::size_t>(lane) % lanes_.size()];
+  Lane& first = lanes_[oldest()];
+  const bool others_waited =
+      !own.empty() && first.front().pending->arrived + kPatience < own.front().pending->arrived;
+  take_from(others_waited ? first : own, batch);
   while (parts_ > 0 && batch.release != Release::full)
     take_from(*std::ranges::max_element(lanes_, {}, &Lane::size), batch);
   if (batch.rows >= limit_) batch.release = Release::full;

@@ -65,6 +65,19 @@ TEST(BatchQueue, AFreeReplicaTakesFromOthersLanes) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(BatchQueue, NobodyWaitsForASlowReplicaMuchLongerThanOthers) {
+  BatchQueue queue({.max_rows = 1}, 2);
+  const auto first = pending(1), second = pending(1), third = pending(1);
+  first->arrived -= std::chrono::seconds(2);
+  second->arrived -= std::chrono::seconds(1);
+  queue.push(first, 2, 0);
+  queue.push(second, 2, 0);
+  queue.push(third, 2, 1);
+  EXPECT_EQ(queue.take(1).parts[0].pending, first);
+  EXPECT_EQ(queue.take(1).parts[0].pending, second);
+  EXPECT_EQ(queue.take(1).parts[0].pending, third);
+}
+
 TEST(BatchQueue, ALoneRequestIsDueAtOnceAndSeveralAfterTheDelay) {
   BatchQueue queue({.max_rows = 3, .max_delay = std::chrono::hours(1)}, 1);
   const auto first = pending(1);

@@ -80,7 +80,7 @@ TEST(Describe, OpenApiIsWhole) {
       ASSERT_TRUE(operation["parameters"].is_array()) << path;
       std::set<std::string> in_path;
       for (const Json& parameter : operation["parameters"])
-        if (parameter["in"] == "path") in_path.insert("{" + parameter["name"].get<std::string>() + "}");
+        if (parameter["in"] == "path") in_path.insert(fmt::format("{{{}}}", parameter["name"].get<std::string>()));
       EXPECT_EQ(static_cast<std::ptrdiff_t>(in_path.size()), std::ranges::count(path, '{')) << path;
       for (const std::string& name : in_path) EXPECT_NE(path.find(name), std::string::npos) << path;
     }
