@@ -91,6 +91,10 @@ DecodedImage with_channels(DecodedImage image, std::int64_t channels) {
 Tensor scale_to_fit(const DecodedImage& image, std::int64_t height, std::int64_t width) {
   const std::int64_t channels = image.channels;
   Tensor result = Tensor::zeros({height, width, channels}, DType::u8);
+  if (image.height == height && image.width == width) {  // resampling would give the same
+    std::ranges::copy(image.pixels, result.data<std::uint8_t>());
+    return result;
+  }
   const double scale = std::min(static_cast<double>(height) / static_cast<double>(image.height),
                                 static_cast<double>(width) / static_cast<double>(image.width));
   const auto scaled = [scale](std::int64_t size, std::int64_t most) {
