@@ -66,7 +66,10 @@ CostModel cost_model(const Options& options, const models::Architecture& archite
           options.model);
   }
   if (options.compute_us > 0) cost.compute = {{shard, options.compute_us * 1e-6}};
-  if (!options.link.empty()) cost.link_seconds_per_byte = 8 / parse_rate(options.link, "--link");
+  if (!options.link.empty()) {
+    cost.link_seconds_per_byte = 8 / parse_rate(options.link, "--link");
+    cost.burst_bytes = 0;
+  }
   if (!options.latency.empty()) cost.latency_seconds = parse_short_time(options.latency, "--latency");
   return cost;
 }

@@ -11,6 +11,7 @@ namespace lockring::app {
 namespace {
 
 constexpr std::int64_t kLeastBytes = 4 << 10;
+constexpr std::int64_t kMostBurst = 4 << 20;  // bytes after a pause that are measured
 
 AlgorithmRow row_of(dist::World& world, std::int64_t bytes, std::map<std::string, double> seconds) {
   AlgorithmRow row{bytes, world.size(), world.nodes(), "", std::move(seconds)};
@@ -55,14 +56,25 @@ void measure_node(dist::World& world, dist::MirroredGroup& group, const Calibrat
   cost.memory_seconds_per_byte = line.slope / (group.size() + 1);
 }
 
-// The ring's times say what messages and the link between machines cost.
-void fit_network(const std::vector<AlgorithmRow>& rows, int hosts, CostModel& cost) {
+// The ring's times say what messages and the link between machines cost; what it gains after a pause, whether the link
+// is shaped by a token bucket.
+void measure_network(dist::World& world, const std::vector<AlgorithmRow>& rows, const CalibrationOptions& options,
+                     CostModel& cost) {
+  const int hosts = world.nodes();
   if (hosts == 1) return;
   std::vector<TimeOfBytes> times;
   for (const AlgorithmRow& row : rows) times.push_back({row.bytes, row.seconds.at("ring")});
   const Line line = fit_line(times);
   cost.latency_seconds = line.fixed / (2 * (hosts - 1));
   cost.link_seconds_per_byte = line.slope * hosts / (2 * (hosts - 1));
+
+  const int lanes = std::ranges::min(world.node_sizes());
+  std::vector<TimeOfBytes> rested;
+  for (std::int64_t bytes = kLeastBytes; bytes <= std::min(options.most_bytes, kMostBurst); bytes *= 4) {
+    const std::int64_t elements = world.node().rank() < lanes ? bytes / 4 / lanes : 0;
+    rested.push_back({bytes, time_rested(world, world.across(), "ring", elements, options.seconds / 2)});
+  }
+  fit_burst(rested, hosts, cost);
 }
 
 // On the first machine only: machines are taken to be alike, and emulated ones share their processors.
@@ -101,7 +113,7 @@ Calibration calibrate(dist::World& world, const CalibrationOptions& options,
   calibration.cost = model_cost(models::find_architecture(options.model), options.optimizer);
   const std::vector<AlgorithmRow> rows = measure_all_reduces(world, group, options);
   calibration.table.replace(rows);
-  fit_network(rows, world.nodes(), calibration.cost);
+  measure_network(world, rows, options, calibration.cost);
   measure_node(world, group, options, calibration.cost);
   say(fmt::format("training of {}", options.model));
   measure_compute(world, options, calibration.cost);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 double checked(double value, const char* what) {
   if (!std::isfinite(value) || value < 0) fail(ErrorCode::data, "{} is {}", what, value);
@@ -58,7 +58,9 @@ Json to_json(const CostModel& cost) {
           {"meeting_seconds", cost.meeting_seconds},
           {"memory_seconds_per_byte", cost.memory_seconds_per_byte},
           {"latency_seconds", cost.latency_seconds},
-          {"link_seconds_per_byte", cost.link_seconds_per_byte}};
+          {"link_seconds_per_byte", cost.link_seconds_per_byte},
+          {"burst_bytes", cost.burst_bytes},
+          {"burst_seconds_per_byte", cost.burst_seconds_per_byte}};
 }
 
 CostModel cost_from(const Json& json) {
@@ -81,6 +83,8 @@ CostModel cost_from(const Json& json) {
   cost.memory_seconds_per_byte = number("memory_seconds_per_byte");
   cost.latency_seconds = number("latency_seconds");
   cost.link_seconds_per_byte = number("link_seconds_per_byte");
+  cost.burst_bytes = number("burst_bytes");
+  cost.burst_seconds_per_byte = number("burst_seconds_per_byte");
   return cost;
 }
 

@@ -35,6 +35,10 @@ struct CostModel {
   // Between machines: of a message, and of a byte of it.
   double latency_seconds = 0;
   double link_seconds_per_byte = 0;
+  // A link that is shaped by a token bucket, as clouds do it: so many bytes that were not used in a pause go at once,
+  // at this speed. 0: there are none.
+  double burst_bytes = 0;
+  double burst_seconds_per_byte = 0;
 
   bool operator==(const CostModel&) const = default;
 };
@@ -56,7 +60,7 @@ struct StepCost {
   double update = 0;
   double node = 0;
   double exchange = 0;  // from the first byte to the last
-  double exposed = 0;   // the part of it that backward does not hide
+  double exposed = 0;   // the part of it that backward does not hide, with the bytes saved up since the last step
   double step() const { return compute + update + node + exposed; }
 };
 
@@ -75,9 +79,20 @@ struct Line {
 // neither part is below 0. At least two times above 0, of different bytes.
 Line fit_line(const std::vector<TimeOfBytes>& times);
 
+// What the times of ring all-reduces after a pause, of ascending bytes, say about bursts, with the sustained costs of
+// the link in `cost` and for the bursts to go there. At least two times.
+void fit_burst(const std::vector<TimeOfBytes>& rested, int hosts, CostModel& cost);
+
+// What one all-reduce sends over each link.
+struct Traffic {
+  double messages = 0;  // one after the other
+  double bytes = 0;     // one way
+};
+Traffic traffic_of(dist::Algorithm algorithm, int hosts, std::int64_t bytes);
+
 // For `images`, between and beyond those that were measured.
 double compute_seconds(const CostModel& model, std::int64_t images);
-// Of one all-reduce between hosts.
+// Of one all-reduce between hosts, where another has just gone before it.
 double exchange_seconds(const CostModel& model, dist::Algorithm algorithm, int hosts, std::int64_t bytes);
 // What `auto` means: the cheaper of ring and halving-doubling on a usual network, whatever this one is like, so that
 // the same command gives the same bits everywhere.

@@ -9,32 +9,43 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace lockring::app {
 
 namespace {
 
+constexpr int kRounds = 5;
+
+// Of the slowest rank; all begin together.
+double time_once(dist::World& world, const std::function<void()>& run) {
+  world.all().barrier();
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  const double took = seconds_since(start);
+  double slowest = 0;
+  for (const std::string& text : world.all().all_gather(fmt::format("{}", took)))
+    slowest = std::max(slowest, std::stod(text));
+  return slowest;
+}
+
+double median_of_rounds(const std::function<double()>& round) {
+  std::vector<double> times;
+  for (int i = 0; i < kRounds; ++i) times.push_back(round());
+  std::ranges::sort(times);
+  return times[kRounds / 2];
+}
+
 // As time_together(), of what runs `count` times when it is told to.
 double time_series(dist::World& world, double seconds, const std::function<void(std::int64_t count)>& run) {
   const auto several = [&](std::int64_t count) {
-    world.all().barrier();
-    const auto start = std::chrono::steady_clock::now();
-    run(count);
-    const double took = seconds_since(start) / static_cast<double>(count);
-    double slowest = 0;
-    for (const std::string& text : world.all().all_gather(fmt::format("{}", took)))
-      slowest = std::max(slowest, std::stod(text));
-    return slowest;
+    return time_once(world, [&] { run(count); }) / static_cast<double>(count);
   };
   several(3);
   const double rough = several(5);
-  constexpr int kRounds = 5;
   const auto count = static_cast<std::int64_t>(std::clamp(seconds / kRounds / rough, 1.0, 1e6));
-  std::vector<double> times;
-  for (int round = 0; round < kRounds; ++round) times.push_back(several(count));
-  std::ranges::sort(times);
-  return times[kRounds / 2];
+  return median_of_rounds([&] { return several(count); });
 }
 
 }  // namespace
@@ -65,6 +76,16 @@ double time_messages(dist::World& world, dist::Communicator& ranks, const std::s
   std::vector<float> values(static_cast<std::size_t>(elements));
   const dist::Algorithm known = dist::parse_algorithm(algorithm);
   return time_together(world, seconds, [&] { ranks.all_reduce(values, known); });
+}
+
+double time_rested(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
+                   double pause) {
+  std::vector<float> values(static_cast<std::size_t>(elements));
+  const dist::Algorithm known = dist::parse_algorithm(algorithm);
+  return median_of_rounds([&] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    return time_once(world, [&] { ranks.all_reduce(values, known); });
+  });
 }
 
 std::vector<Device> gpus_of_rank(dist::World& world, int replicas) {

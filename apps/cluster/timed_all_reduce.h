@@ -26,6 +26,9 @@ double time_mirrored(dist::World& world, dist::MirroredGroup& group, std::int64_
 // By messages within `ranks`, a group of the world's, with the algorithm of that name.
 double time_messages(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
                      double seconds);
+// The same, of one after a pause of `pause` seconds, in which a link may have saved up bytes to send at once.
+double time_rested(dist::World& world, dist::Communicator& ranks, const std::string& algorithm, std::int64_t elements,
+                   double pause);
 
 // The GPUs of this rank's replicas for NCCL: those from its place on its machine on, a GPU each. Throws Error{usage} in
 // a program without NCCL, Error{device} if there are too few GPUs.

@@ -22,6 +22,7 @@ Calibration small() {
   calibration.cost.compute = {{16, 1e-4}, {32, 1.5e-4}};
   calibration.cost.backward_share = 0.6;
   calibration.cost.latency_seconds = 2e-5;
+  calibration.cost.burst_bytes = 65536;
   return calibration;
 }
 
@@ -40,7 +41,7 @@ TEST(Calibration, RefusesWhatIsNone) {
   const std::string text = to_text(small());
   refused("", "", "", "there.json is not a calibration");
   refused("[]", "", "", "there.json is not a calibration");
-  refused("{\"format\": 2}", "", "", "its format is not 1");
+  refused("{\"format\": 1}", "", "", "its format is not 2");
   refused(text, "\"bytes\": 4096", "\"bytes\": 0", "a row of 0 bytes");
   refused(text, "\"algorithm\": \"ring\"", "\"algorithm\": \"rong\"", "does not tell the time of 'rong'");
   refused(text, "\"images\": 32", "\"images\": 16", "do not ascend");

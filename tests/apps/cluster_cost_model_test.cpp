@@ -89,6 +89,7 @@ TEST(CostModel, ReplicasThatShareCoresTakeTurns) {
   const StepCost cost = predict_step(simple(), {.hosts = 4, .cores = 2, .shard = 20});
   EXPECT_DOUBLE_EQ(cost.compute, 44);
   EXPECT_DOUBLE_EQ(cost.update, 8);
+  EXPECT_DOUBLE_EQ(predict_step(simple(), {.hosts = 3, .cores = 2, .shard = 20}).compute, 44) << "the fullest counts";
   EXPECT_DOUBLE_EQ(predict_step(simple(), {.hosts = 2, .cores = 2, .shard = 20}).compute, 22);
 }
 
@@ -103,6 +104,38 @@ TEST(CostModel, BackwardHidesBucketsButTheLast) {
   EXPECT_DOUBLE_EQ(predict_step(simple(), fast).exposed, 4 + 1);
   fast.last_micro_batch = 20;  // gradients are ready in the last micro-batch only
   EXPECT_GT(predict_step(simple(), fast).exposed, 5);
+}
+
+TEST(CostModel, ALinkThatRestedSendsAtOnceWhatItSavedUp) {
+  CostModel cost = simple();  // 1 ms a byte
+  cost.burst_bytes = 3000;
+  const JobShape shape{.hosts = 2, .shard = 20, .exchange = Algorithm::ring};
+  const double all = exchange_seconds(cost, Algorithm::ring, 2, cost.bytes) + 1;
+  EXPECT_DOUBLE_EQ(predict_step(simple(), shape).exposed, all);
+  EXPECT_DOUBLE_EQ(predict_step(cost, shape).exposed, all - 3);
+  JobShape never_still = shape;  // hardly any time to save up in
+  never_still.shard = 1;
+  cost.update_seconds = 0;
+  cost.compute = {{1, 0}, {2, 0}};
+  EXPECT_NEAR(predict_step(cost, never_still).exposed, all - 1, 1e-9) << "what the short message at the end leaves";
+}
+
+TEST(CostModel, FindsTheBurstsOfALinkInTimesAfterAPause) {
+  CostModel cost;
+  cost.latency_seconds = 1e-4;
+  cost.link_seconds_per_byte = 8e-9;
+  // Between two hosts each sends as many bytes as are added up.
+  std::vector<TimeOfBytes> rested, steady;
+  for (const std::int64_t bytes : {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) {
+    const double all = exchange_seconds(cost, Algorithm::ring, 2, bytes);
+    steady.push_back({bytes, 0.99 * all});
+    rested.push_back({bytes, all - 7e-9 * static_cast<double>(std::min<std::int64_t>(bytes, 200000))});
+  }
+  fit_burst(rested, 2, cost);
+  EXPECT_NEAR(cost.burst_bytes, 200000, 1);
+  EXPECT_NEAR(cost.burst_seconds_per_byte, 1e-9, 1e-12);
+  fit_burst(steady, 2, cost);
+  EXPECT_EQ(cost.burst_bytes, 0) << "noise";
 }
 
 }  // namespace

@@ -90,12 +90,12 @@ class JobsTest(unittest.TestCase):
         table = self.root / "table.json"
         seconds = {"ring": 2.0, "halving-doubling": 1.0}
         table.write_text(json.dumps({
-            "format": 1, "machines": [], "allreduce": [
+            "format": 2, "machines": [], "allreduce": [
                 {"bytes": 1 << 20, "ranks": 2, "hosts": 2, "algorithm": "halving-doubling", "seconds": seconds}],
             "cost": {"model": "mlp", "optimizer": "adam", "parameter_bytes": 1,
                      "compute": [{"images": 1, "seconds": 1}], "backward_share": 0.5, "update_seconds": 0,
                      "meeting_seconds": 0, "memory_seconds_per_byte": 0, "latency_seconds": 0,
-                     "link_seconds_per_byte": 0}}))
+                     "link_seconds_per_byte": 0, "burst_bytes": 0, "burst_seconds_per_byte": 0}}))
         for name, more, expected in (("by table", ["--allreduce-table", table], "halving-doubling between machines"),
                                      ("by itself", [], "ring between machines")):
             folder = self.root / name
