@@ -64,8 +64,7 @@ Batch BatchQueue::take(int lane) {
   batch.release = options_.max_delay.count() > 0 && parts_ > 1 ? Release::delay : Release::idle;
   Lane& own = lanes_[static_cast<std::size_t>(lane) % lanes_.size()];
   Lane& first = lanes_[oldest()];
-  const bool others_waited =
-      !own.empty() && first.front().pending->arrived + kPatience < own.front().pending->arrived;
+  const bool others_waited = !own.empty() && first.front().pending->arrived + kPatience < own.front().pending->arrived;
   take_from(others_waited ? first : own, batch);
   while (parts_ > 0 && batch.release != Release::full)
     take_from(*std::ranges::max_element(lanes_, {}, &Lane::size), batch);

@@ -69,8 +69,8 @@ class BatchQueue {
   // When a free replica should take a batch: in the past, or when the first of several has waited for max_delay.
   Clock::time_point due() const;
   // The oldest parts of the replica's own lane, unless those of another have waited longer; then of the fullest lanes,
-  // as many as fit into a batch. Those whose request has been answered meanwhile (it was late or cancelled) are dropped;
-  // the batch may be empty.
+  // as many as fit into a batch. Those whose request has been answered meanwhile (it was late or cancelled) are
+  // dropped; the batch may be empty.
   Batch take(int lane);
   // Takes a request out, if none of it has started.
   void remove(const Pending& pending);
