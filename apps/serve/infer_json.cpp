@@ -97,7 +97,7 @@ class NumberReader {
     check(error == simdjson::SUCCESS, "{}[{}] is not a number that a float32 can hold", what_, numbers_.values.size());
     const auto as_float = static_cast<float>(number);
     check(std::isfinite(as_float), "{}[{}] is not a number that a float32 can hold", what_, numbers_.values.size());
-    numbers_.whole_bytes = numbers_.whole_bytes && number >= 0 && number <= 255 && number == std::floor(number);
+    numbers_.whole_bytes = numbers_.whole_bytes && number >= 0 && number <= 255 && number == static_cast<int>(number);
     numbers_.values.push_back(as_float);
   }
 
@@ -114,7 +114,9 @@ class NumberReader {
 };
 
 JsonNumbers numbers_of(od::value value, const std::string& what) {
+  constexpr std::size_t kUsual = 1024;
   JsonNumbers numbers;
+  numbers.values.reserve(kUsual);
   NumberReader(numbers, what).read(array_of(value, what), 0);
   return numbers;
 }
