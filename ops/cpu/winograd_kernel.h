@@ -1,0 +1,72 @@
+// The tile transforms of Winograd's minimal filtering for 3 x 3 kernels: Lavin and Gray, "Fast Algorithms for
+// Convolutional Neural Networks" (arXiv:1509.09308).
+//
+// With U = G g G^T of the weights and V = B^T d B of a tile of the input, a tile of results is A^T [U (.) V] A: one
+// product over the channels for each of the tile's points. The gradient of the weights is
+// G^T [sum over the tiles of V (.) (A dy A^T)] G. A tile of m x m results has (m+2) x (m+2) points; m is 2 or 4.
+//
+// What is transformed lies point after point, `point_stride` floats apart, the first point row by row. All channels are
+// multiples of kWinogradChannels.
+#pragma once
+
+#include "ops/activation.h"
+#include "ops/kernel.h"
+
+#include <cstdint>
+
+namespace lockring {
+
+constexpr std::int64_t kWinogradChannels = 16;
+
+// Images [n][h][w][channels] cut into tiles, numbered row by row through all images. What a tile has outside its image
+// reads as zeros and is not written.
+struct WinogradTiles {
+  std::int64_t results;         // m: the results of a tile, in both directions
+  std::int64_t rows, columns;   // tiles of an image
+  std::int64_t h, w, channels;  // of an image
+  std::int64_t border;          // the first tile begins so far outside the image, in both directions
+
+  std::int64_t image() const { return rows * columns; }
+  std::int64_t points() const { return (results + 2) * (results + 2); }
+};
+
+// 3 x 3 weights, tap after tap: [9][rows][columns] with strides; columns are contiguous.
+struct WinogradWeights {
+  std::int64_t results;
+  std::int64_t rows, columns;
+  std::int64_t tap_stride, row_stride;
+
+  std::int64_t points() const { return (results + 2) * (results + 2); }
+};
+
+// V of `count` tiles of x from the tile `first` on: v[point][count][channels].
+using WinogradInputFn = void(const WinogradTiles& tiles, const float* x, std::int64_t first, std::int64_t count,
+                             float* v, std::int64_t point_stride);
+// U[point][rows][columns] of the weights, or of the weights turned by 180 degrees, as the input gradient needs them.
+using WinogradWeightsFn = void(const WinogradWeights& weights, const float* w, bool turned, float* u,
+                               std::int64_t point_stride);
+// y = activation(A^T m A + bias) in the tiles' places. `bias` may be null.
+using WinogradOutputFn = void(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
+                              std::int64_t count, const float* bias, Activation activation, float* y);
+// A dy A^T of tiles of results: z[point][count][channels].
+using WinogradResultGradientFn = void(const WinogradTiles& tiles, const float* dy, std::int64_t first,
+                                      std::int64_t count, float* z, std::int64_t point_stride);
+// dw (+)= G^T du G, du[point][rows][columns].
+using WinogradWeightGradientFn = void(const WinogradWeights& weights, const float* du, std::int64_t point_stride,
+                                      bool accumulate, float* dw);
+
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradInputFn, winograd_input)
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradWeightsFn, winograd_weights)
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradOutputFn, winograd_output)
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradResultGradientFn, winograd_result_gradient)
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradWeightGradientFn, winograd_weight_gradient)
+
+constexpr Kernel<WinogradInputFn> kWinogradInput{"winograd", LOCKRING_SIMD_KERNELS(winograd_input), nullptr};
+constexpr Kernel<WinogradWeightsFn> kWinogradWeights{"winograd", LOCKRING_SIMD_KERNELS(winograd_weights), nullptr};
+constexpr Kernel<WinogradOutputFn> kWinogradOutput{"winograd", LOCKRING_SIMD_KERNELS(winograd_output), nullptr};
+constexpr Kernel<WinogradResultGradientFn> kWinogradResultGradient{
+    "winograd", LOCKRING_SIMD_KERNELS(winograd_result_gradient), nullptr};
+constexpr Kernel<WinogradWeightGradientFn> kWinogradWeightGradient{
+    "winograd", LOCKRING_SIMD_KERNELS(winograd_weight_gradient), nullptr};
+
+}  // namespace lockring
