@@ -47,10 +47,22 @@ using DirectConvReluPoolFn = void(const ConvShape& shape, const float* x, const 
 using DirectConvReluPoolGradientFn = void(const ConvShape& shape, const float* x, const float* dy,
                                           const std::uint8_t* source, float* packed_dw);
 
+// The gradients of a 3 x 3 convolution straight from those of its windows, each of which goes back to one place: a
+// quarter of the multiply-adds. `in` and `out` are multiples of kWindowChannels. No padding.
+constexpr std::int64_t kWindowChannels = 16;
+// Scratch: weights [out][9][kWindowChannels], masks [n][oh/2][ow/2][4][ceil(out / 64)].
+using WindowInputGradientFn = void(const ConvShape& shape, const float* dy, const std::uint8_t* source, const float* w,
+                                   float* weights, std::uint64_t* masks, float* dx);
+// Scratch: values and inputs, [oh/2][ow/2][out].
+using WindowWeightGradientFn = void(const ConvShape& shape, const float* x, const float* dy, const std::uint8_t* source,
+                                    bool accumulate, float* values, std::int32_t* inputs, float* dw);
+
 LOCKRING_DECLARE_SIMD_KERNEL(BiasReluPoolFn, bias_relu_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(UnpoolFn, unpool)
 LOCKRING_DECLARE_SIMD_KERNEL(SumSourcesFn, sum_sources)
 LOCKRING_DECLARE_SIMD_KERNEL(DirectConvReluPoolFn, direct_conv_relu_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(DirectConvReluPoolGradientFn, direct_conv_relu_pool_gradient)
+LOCKRING_DECLARE_SIMD_KERNEL(WindowInputGradientFn, window_input_gradient)
+LOCKRING_DECLARE_SIMD_KERNEL(WindowWeightGradientFn, window_weight_gradient)
 
 }  // namespace lockring

@@ -157,15 +157,6 @@ void weight_gradient_by_images(const ConvShape& s, const float* x, const float* 
   }
 }
 
-// The inside of bordered images.
-void without_border(const ConvShape& s, const float* bordered, float* dx) {
-  const ConvShape p = padded(s);
-  for (std::int64_t n = 0; n < s.n; ++n)
-    for (std::int64_t row = 0; row < s.h; ++row)
-      std::copy_n(bordered + ((n * p.h + row + s.padding) * p.w + s.padding) * s.in, s.w * s.in,
-                  dx + (n * s.h + row) * s.w * s.in);
-}
-
 void input_gradient(const ConvShape& s, const float* dy, const float* w, float* dx) {
   if (s.in < kFewChannels) return conv2d_patches_input_gradient(s, dy, w, dx);
   std::fill_n(dx, s.n * image_floats(s), 0.0F);
@@ -192,6 +183,14 @@ const float* with_border(const ConvShape& s, const float* x, Tensor& scratch) {
       std::copy_n(x + (n * s.h + row) * s.w * s.in, s.w * s.in,
                   to + ((n * p.h + row + s.padding) * p.w + s.padding) * s.in);
   return to;
+}
+
+void without_border(const ConvShape& s, const float* bordered, float* dx) {
+  const ConvShape p = padded(s);
+  for (std::int64_t n = 0; n < s.n; ++n)
+    for (std::int64_t row = 0; row < s.h; ++row)
+      std::copy_n(bordered + ((n * p.h + row + s.padding) * p.w + s.padding) * s.in, s.w * s.in,
+                  dx + (n * s.h + row) * s.w * s.in);
 }
 
 void conv2d_products(const ConvShape& s, const float* x, const float* packed, float* y) {

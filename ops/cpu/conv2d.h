@@ -15,6 +15,8 @@ namespace lockring::kernels::cpu {
 
 // x with its border of zeros, in `scratch` or, if there is no border, x itself. Sizes as padded().
 const float* with_border(const ConvShape& shape, const float* x, Tensor& scratch);
+// The inside of bordered images; `shape` is that of the convolution before padded().
+void without_border(const ConvShape& shape, const float* bordered, float* dx);
 // The shape of the same convolution on the bordered input.
 ConvShape padded(const ConvShape& shape);
 

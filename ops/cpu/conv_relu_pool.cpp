@@ -2,6 +2,8 @@
 #include "ops/conv_relu_pool_kernel.h"
 #include "ops/cpu/conv2d.h"
 
+#include <algorithm>
+
 namespace lockring::kernels::cpu {
 namespace {
 
@@ -12,6 +14,14 @@ constexpr Kernel<DirectConvReluPoolFn> kDirect{"conv_relu_pool", LOCKRING_SIMD_K
 constexpr Kernel<DirectConvReluPoolGradientFn> kDirectGradient{
     "conv_relu_pool", LOCKRING_SIMD_KERNELS(direct_conv_relu_pool_gradient), nullptr};
 
+constexpr Kernel<WindowInputGradientFn> kWindowInputGradient{"conv_relu_pool",
+                                                             LOCKRING_SIMD_KERNELS(window_input_gradient), nullptr};
+constexpr Kernel<WindowWeightGradientFn> kWindowWeightGradient{"conv_relu_pool",
+                                                               LOCKRING_SIMD_KERNELS(window_weight_gradient), nullptr};
+
+bool is_by_windows(const ConvShape& s) {
+  return s.kh == 3 && s.kw == 3 && s.in % kWindowChannels == 0 && s.out % kWindowChannels == 0;
+}
 bool is_direct(const ConvShape& s) { return s.in == 1 && s.kh == 3 && s.kw == 3 && s.out % kDirectChannels == 0; }
 
 std::int64_t pooled_places(const ConvShape& s) { return s.oh / 2 * (s.ow / 2); }
@@ -31,6 +41,29 @@ void direct_weight_gradient(const ConvShape& s, const float* x, const float* dy,
   for (std::int64_t tap = 0; tap < 9; ++tap)
     for (std::int64_t out = 0; out < s.out; ++out)
       dw[out * 9 + tap] = accumulate ? dw[out * 9 + tap] + from[tap * s.out + out] : from[tap * s.out + out];
+}
+
+void window_input_gradient(const ConvShape& shape, const float* dy, const std::uint8_t* source, const float* w,
+                           float* dx) {
+  const ConvShape s = padded(shape);
+  Tensor weights = Tensor::empty({s.out, 9, kWindowChannels});
+  Tensor masks = Tensor::empty({s.n * pooled_places(s), 4, (s.out + 63) / 64}, DType::i64);
+  Tensor bordered = shape.padding > 0 ? Tensor::empty({s.n, s.h, s.w, s.in}) : Tensor();
+  kWindowInputGradient.on()(s, dy, source, w, weights.data(),
+                            reinterpret_cast<std::uint64_t*>(masks.data<std::int64_t>()),
+                            shape.padding > 0 ? bordered.data() : dx);
+  if (shape.padding > 0) without_border(shape, bordered.data(), dx);
+}
+
+void window_weight_gradient(const ConvShape& shape, const float* x, const float* dy, const std::uint8_t* source,
+                            bool accumulate, float* dw) {
+  if (shape.n == 0 && !accumulate) std::fill_n(dw, shape.out * shape.patch(), 0.0F);
+  Tensor scratch;
+  const float* bordered = with_border(shape, x, scratch);
+  Tensor values = Tensor::empty({pooled_places(shape), shape.out});
+  Tensor inputs = Tensor::empty(values.shape(), DType::i32);
+  kWindowWeightGradient.on()(padded(shape), bordered, dy, source, accumulate, values.data(),
+                             inputs.data<std::int32_t>(), dw);
 }
 
 }  // namespace
@@ -59,6 +92,11 @@ void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float
     Tensor scratch;
     const float* bordered = with_border(shape, x, scratch);
     direct_weight_gradient(padded(shape), bordered, dy, source, to.accumulate_w, to.dw);
+  }
+  if (is_by_windows(shape)) {
+    if (to.dx != nullptr) window_input_gradient(shape, dy, source, w, to.dx);
+    if (to.dw != nullptr) window_weight_gradient(shape, x, dy, source, to.accumulate_w, to.dw);
+    return;
   }
   if (to.dx == nullptr && (to.dw == nullptr || direct)) return;
   const Tensor dz = unpooled(shape, dy, source);

@@ -2,6 +2,9 @@
 
 #include "core/autograd.h"
 #include "ops/conv2d.h"
+#include "ops/conv_relu_pool_kernel.h"
+#include "ops/max_pool2d.h"
+#include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_check.h"
@@ -12,6 +15,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace lockring {
 namespace {
@@ -24,11 +29,11 @@ struct Case {
   std::int64_t padding = 0;
 };
 
-// The direct form, products by rows, patches; odd sizes, of which pooling drops a row or column; a border.
+// The direct form, products by rows, patches, by windows; odd sizes, of which pooling drops a row or column; a border.
 const Case kCases[] = {
     {{2, 28, 28, 1}, {32, 3, 3, 1}}, {{3, 7, 9, 1}, {16, 3, 3, 1}},    {{2, 13, 13, 32}, {64, 3, 3, 32}},
     {{2, 8, 8, 8}, {10, 3, 3, 8}},   {{2, 9, 7, 2}, {7, 5, 3, 2}},     {{2, 6, 6, 1}, {16, 3, 3, 1}, 1},
-    {{2, 5, 5, 1}, {6, 5, 5, 1}, 2}, {{2, 6, 5, 9}, {17, 3, 3, 9}, 1},
+    {{2, 5, 5, 1}, {6, 5, 5, 1}, 2}, {{2, 6, 5, 9}, {17, 3, 3, 9}, 1}, {{3, 5, 9, 48}, {80, 3, 3, 48}, 1},
 };
 
 Tensor pooled(const Tensor& result) {
@@ -62,9 +67,33 @@ TEST_P(ConvReluPoolTest, IsTheTwoOpsBitForBit) {
   }
 }
 
+// What the leaves of two computations gathered.
+void expect_near_gradients(const Leaf (&actual)[3], const Leaf (&expected)[3], const Case& c) {
+  for (int i = 0; i < 3; ++i)
+    expect_near(actual[i].grad(), expected[i].grad(), 1e-5, to_string(c.x) + " input " + std::to_string(i));
+}
+
+TEST_P(ConvReluPoolTest, GradientIsThatOfTheTwoOps) {
+  for (const Case& c : kCases) {
+    Leaf fused[3] = {Leaf(random(c.x)), Leaf(random(c.w, 2)), Leaf(random({c.w[0]}, 3))};
+    Leaf apart[3] = {Leaf(random(c.x)), Leaf(random(c.w, 2)), Leaf(random({c.w[0]}, 3))};
+    const Tensor y = ops::conv_relu_pool(fused[0].tensor(), fused[1].tensor(), fused[2].tensor(), c.padding);
+    const Tensor dy = random(y.shape(), 4);
+    backward(y, dy);
+    const Tensor z = ops::conv2d(apart[0].tensor(), apart[1].tensor(), apart[2].tensor(),
+                                 {.padding = c.padding, .activation = Activation::relu});
+    backward(ops::max_pool2d(z, 2, 2), dy);
+    expect_near_gradients(fused, apart, c);
+  }
+}
+
 // A bias that keeps clear of the kink, and places that differ by more than the step.
 TEST_P(ConvReluPoolTest, GradientMatchesFiniteDifferences) {
-  const Case cases[] = {{{2, 6, 6, 1}, {16, 3, 3, 1}}, {{2, 5, 4, 8}, {3, 3, 3, 8}}, {{1, 5, 5, 2}, {2, 2, 2, 2}, 1}};
+  const Case cases[] = {{{2, 6, 6, 1}, {16, 3, 3, 1}},
+                        {{2, 5, 4, 8}, {3, 3, 3, 8}},
+                        {{1, 5, 5, 2}, {2, 2, 2, 2}, 1},
+                        {{2, 4, 5, 16}, {16, 3, 3, 16}},
+                        {{1, 3, 2, 16}, {16, 3, 3, 16}, 1}};
   for (const Case& c : cases) {
     Tensor bias = random_tensor({c.w[0]}, 3);
     for (std::int64_t i = 0; i < bias.elements(); ++i) bias.data()[i] += i % 4 == 0 ? -40.0F : 40.0F;
@@ -72,6 +101,50 @@ TEST_P(ConvReluPoolTest, GradientMatchesFiniteDifferences) {
                     {random(c.x, 1, -3, 3), random(c.w, 2, -3, 3), bias.to(device())},
                     {.step = 1e-3, .tolerance = 2e-2});
   }
+}
+
+// dx is that of each image alone; dw gathers image after image.
+TEST(ConvReluPool, GradientBitsDoNotDependOnTheBatch) {
+  const Case c = {{3, 5, 9, 48}, {80, 3, 3, 48}, 1};
+  const Tensor x = random_tensor(c.x);
+  const auto run = [&](Leaf& images, Leaf& w, const Tensor& dy) {
+    backward(ops::conv_relu_pool(images.tensor(), w.tensor(), Tensor::zeros({80}), c.padding), dy);
+  };
+  const Tensor dy = random_tensor({3, 2, 4, 80}, 3);
+  Leaf whole(x);
+  Leaf w(random_tensor(c.w, 2));
+  run(whole, w, dy);
+  Leaf w_again(random_tensor(c.w, 2));
+  for (int n = 0; n < 3; ++n) {
+    Leaf image(x.slice(n, n + 1));
+    run(image, w_again, dy.slice(n, n + 1));
+    expect_same_bits(image.grad(), whole.grad().slice(n, n + 1));
+  }
+  expect_same_bits(w_again.grad(), w.grad());
+}
+
+TEST(ConvReluPool, GradientBitsDoNotDependOnTheInstructionSet) {
+  const ConvShape s = {2, 6, 7, 48, 4, 4, 80, 3, 3, 1, 0};
+  const Tensor x = random_tensor({2, 6, 7, 48});
+  const Tensor w = random_tensor({80, 3, 3, 48}, 2);
+  const Tensor dy = random_tensor({2, 2, 2, 80}, 3);
+  Tensor source = Tensor::empty(dy.shape(), DType::u8);
+  for (std::int64_t i = 0; i < dy.elements(); ++i) source.data<std::uint8_t>()[i] = i * 7919 % 10007 % (kNoSource + 1);
+  const std::uint8_t* from = std::as_const(source).data<std::uint8_t>();
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(window_input_gradient), [&](auto* gradient) {
+    std::vector<float> weights(80 * 9 * kWindowChannels);
+    std::vector<std::uint64_t> masks(2 * 2 * 2 * 4 * 2);
+    Tensor dx = Tensor::empty(x.shape());
+    gradient(s, dy.data(), from, w.data(), weights.data(), masks.data(), dx.data());
+    return dx;
+  });
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(window_weight_gradient), [&](auto* gradient) {
+    std::vector<float> values(2 * 2 * 80);
+    std::vector<std::int32_t> inputs(2 * 2 * 80);
+    Tensor dw = Tensor::empty(w.shape());
+    gradient(s, x.data(), dy.data(), from, false, values.data(), inputs.data(), dw.data());
+    return dw;
+  });
 }
 
 TEST_P(ConvReluPoolTest, GivesTheGradientOfTiesToTheFirst) {
