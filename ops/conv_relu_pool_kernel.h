@@ -39,8 +39,7 @@ using UnpoolFn = void(const float* dy, const std::uint8_t* source, std::int64_t 
 // sums[channel] (+)= sum over the rows of dy where it has a source.
 using SumSourcesFn = void(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t channels,
                           bool accumulate, float* sums);
-// A 3 x 3 convolution of one channel in registers, for `out` a multiple of kDirectChannels. No padding.
-constexpr std::int64_t kDirectChannels = 16;
+// Where conv2d is direct (ops/cpu/conv2d.h). No padding.
 using DirectConvReluPoolFn = void(const ConvShape& shape, const float* x, const float* packed, const float* bias,
                                   float* y, std::uint8_t* source);
 // dw is written as [9][out], that is, packed.

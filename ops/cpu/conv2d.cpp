@@ -194,6 +194,7 @@ void without_border(const ConvShape& s, const float* bordered, float* dx) {
 }
 
 void conv2d_products(const ConvShape& s, const float* x, const float* packed, float* y) {
+  if (is_direct(s)) return conv2d_direct_products(s, x, packed, y);
   if (s.in < kFewChannels) return conv2d_patches_products(s, x, packed, y);
   (by_images(s) ? products_by_images : products_by_rows)(s, x, packed, y);
 }
@@ -218,6 +219,7 @@ void conv2d_weight_gradient(const ConvShape& s, const float* x, const float* dy,
   Tensor scratch;
   const float* bordered = with_border(s, x, scratch);
   const ConvShape p = padded(s);
+  if (is_direct(p)) return conv2d_direct_weight_gradient(p, bordered, dy, accumulate, dw);
   if (s.in < kFewChannels) return conv2d_patches_weight_gradient(p, bordered, dy, accumulate, dw);
   (by_images(p) ? weight_gradient_by_images : weight_gradient_by_rows)(p, bordered, dy, accumulate, dw);
 }

@@ -22,7 +22,6 @@ constexpr Kernel<WindowWeightGradientFn> kWindowWeightGradient{"conv_relu_pool",
 bool is_by_windows(const ConvShape& s) {
   return s.kh == 3 && s.kw == 3 && s.in % kWindowChannels == 0 && s.out % kWindowChannels == 0;
 }
-bool is_direct(const ConvShape& s) { return s.in == 1 && s.kh == 3 && s.kw == 3 && s.out % kDirectChannels == 0; }
 
 std::int64_t pooled_places(const ConvShape& s) { return s.oh / 2 * (s.ow / 2); }
 
@@ -37,10 +36,7 @@ void direct_weight_gradient(const ConvShape& s, const float* x, const float* dy,
                             bool accumulate, float* dw) {
   Tensor packed = Tensor::empty({9, s.out});
   kDirectGradient.on()(s, x, dy, source, packed.data());
-  const float* from = packed.data();
-  for (std::int64_t tap = 0; tap < 9; ++tap)
-    for (std::int64_t out = 0; out < s.out; ++out)
-      dw[out * 9 + tap] = accumulate ? dw[out * 9 + tap] + from[tap * s.out + out] : from[tap * s.out + out];
+  unpack_weight_gradient(packed.data(), s.out, accumulate, dw);
 }
 
 void window_input_gradient(const ConvShape& shape, const float* dy, const std::uint8_t* source, const float* w,

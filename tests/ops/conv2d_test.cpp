@@ -1,6 +1,8 @@
 #include "ops/conv2d.h"
 
+#include "ops/cpu/conv2d_direct_kernel.h"
 #include "ops/pack_weights.h"
+#include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_check.h"
@@ -51,12 +53,12 @@ struct Case {
   std::int64_t padding = 0;
 };
 
-// Rows, images and patches: each way to compute it, with strides, borders and sizes that fit no register.
+// Rows, images, patches and directly: each way to compute it, with strides, borders and sizes that fit no register.
 const Case kCases[] = {
     {{2, 13, 13, 32}, {64, 3, 3, 32}},   {{9, 5, 5, 16}, {20, 3, 3, 16}},     {{2, 6, 7, 1}, {5, 3, 2, 1}},
     {{3, 8, 9, 3}, {17, 5, 3, 3}, 2, 1}, {{2, 9, 8, 8}, {10, 3, 3, 8}, 2, 1}, {{12, 7, 7, 9}, {8, 3, 3, 9}, 1, 1},
     {{9, 6, 6, 8}, {8, 2, 2, 8}, 2, 0},  {{1, 1, 1, 8}, {3, 1, 1, 8}},        {{2, 5, 5, 4}, {6, 5, 5, 4}, 1, 2},
-    {{5, 4, 4, 8}, {7, 4, 4, 8}},
+    {{5, 4, 4, 8}, {7, 4, 4, 8}},        {{3, 6, 9, 1}, {16, 3, 3, 1}, 1, 1}, {{2, 5, 5, 1}, {48, 3, 3, 1}},
 };
 
 TEST_P(Conv2dTest, MatchesTheDefinition) {
@@ -72,8 +74,8 @@ TEST_P(Conv2dTest, MatchesTheDefinition) {
 TEST_P(Conv2dTest, GradientMatchesFiniteDifferences) {
   const Case cases[] = {
       {{2, 4, 5, 8}, {3, 3, 3, 8}},       {{6, 4, 4, 8}, {2, 3, 3, 8}},  // by rows, by images
-      {{2, 5, 4, 2}, {3, 3, 2, 2}},       {{2, 5, 6, 8}, {2, 3, 3, 8}, 2, 1},
-      {{5, 5, 5, 8}, {2, 3, 3, 8}, 2, 1}, {{1, 5, 5, 1}, {2, 3, 3, 1}, 2, 1},
+      {{2, 5, 4, 2}, {3, 3, 2, 2}},       {{2, 5, 6, 8}, {2, 3, 3, 8}, 2, 1},  {{5, 5, 5, 8}, {2, 3, 3, 8}, 2, 1},
+      {{1, 5, 5, 1}, {2, 3, 3, 1}, 2, 1}, {{2, 3, 6, 1}, {16, 3, 3, 1}, 1, 1},
   };
   for (const Case& c : cases)
     check_gradients([&](auto x) { return ops::conv2d(x[0], x[1], x[2], {.stride = c.stride, .padding = c.padding}); },
@@ -99,6 +101,23 @@ TEST(Conv2d, BitsDependNeitherOnPackingNorOnTheBatch) {
   }
 }
 
+TEST(Conv2d, DirectBitsDoNotDependOnTheInstructionSet) {
+  const ConvShape shape{
+      .n = 2, .h = 6, .w = 9, .in = 1, .oh = 4, .ow = 7, .out = 32, .kh = 3, .kw = 3, .stride = 1, .padding = 0};
+  const Tensor x = random_tensor({2, 6, 9, 1}), packed = random_tensor({9, 32}, 2),
+               dy = random_tensor({2, 4, 7, 32}, 3);
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(conv2d_direct), [&](auto* run) {
+    Tensor y = Tensor::empty(dy.shape());
+    run(shape, x.data(), packed.data(), y.data());
+    return y;
+  });
+  expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(conv2d_direct_weight_gradient), [&](auto* run) {
+    Tensor dw = Tensor::empty({9, 32});
+    run(shape, x.data(), dy.data(), dw.data());
+    return dw;
+  });
+}
+
 // Images of a number of floats that moves all but the first away from what tensor cores read at once.
 TEST_P(Conv2dTest, TakesViewsThatBeginAnywhere) {
   const Tensor x = random({3, 5, 5, 1});
@@ -115,6 +134,7 @@ TEST_P(Conv2dTest, AnEmptyBatchIsAllowed) {
   EXPECT_EQ(ops::conv2d(random({0, 5, 5, 8}), random({4, 3, 3, 8})).shape(), Shape({0, 3, 3, 4}));
   check_gradients([](auto x) { return ops::conv2d(x[0], x[1]); }, {random({0, 5, 5, 8}), random({2, 3, 3, 8})});
   check_gradients([](auto x) { return ops::conv2d(x[0], x[1]); }, {random({0, 5, 5, 1}), random({2, 3, 3, 1})});
+  check_gradients([](auto x) { return ops::conv2d(x[0], x[1]); }, {random({0, 5, 5, 1}), random({16, 3, 3, 1})});
 }
 
 TEST_P(Conv2dTest, PassesNaNThroughRelu) {
