@@ -19,13 +19,13 @@ std::string_view from_root(std::string_view file) {
 }  // namespace
 
 void fail_call(const char* call, const char* error, const char* file, int line) {
+  cudaGetLastError();  // what could be recovered from is reported once
   fail(ErrorCode::device, "{} failed at {}:{}: {}", call, from_root(file), line, error);
 }
 
 void check_call(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) [[likely]]
     return;
-  cudaGetLastError();  // what could be recovered from is reported once
   const std::string error = std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ")";
   fail_call(call, error.c_str(), file, line);
 }

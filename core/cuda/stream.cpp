@@ -54,7 +54,10 @@ void Event::record(cudaStream_t stream) { LOCKRING_CHECK_CUDA(cudaEventRecord(ev
 void Event::hold(cudaStream_t stream) const { LOCKRING_CHECK_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
 bool Event::done() const {
   const cudaError_t status = cudaEventQuery(event_);
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // the libraries would take it for theirs
+    return false;
+  }
   LOCKRING_CHECK_CUDA(status);
   return true;
 }

@@ -3,8 +3,10 @@
 #include "core/cuda/allocator.h"
 #include "core/cuda/stream.h"
 #include "ops/cuda/convolution_plan.h"
+#include "ops/cuda/direct.h"
 
 #include <cstdint>
+#include <string>
 
 namespace lockring::kernels::cuda {
 namespace {
@@ -38,6 +40,15 @@ std::int64_t input_size(const ConvShape& s) { return s.n * s.h * s.w * s.in; }
 std::int64_t result_size(const ConvShape& s) { return s.n * s.oh * s.ow * s.out; }
 std::int64_t weight_size(const ConvShape& s) { return s.out * s.patch(); }
 
+// Whether cuDNN has done it. If not, people learn why, and the caller computes it otherwise.
+bool done(cudnnStatus_t status, const ConvShape& s) {
+  if (status == CUDNN_STATUS_SUCCESS) [[likely]]
+    return true;
+  cudaGetLastError();
+  say_direct(s, std::string("cuDNN does not: ") + cudnnGetErrorString(status));
+  return false;
+}
+
 }  // namespace
 
 void convolve(const ConvShape& s, const float* x, const float* w, float* y) {
@@ -46,10 +57,12 @@ void convolve(const ConvShape& s, const float* x, const float* w, float* y) {
   const Aligned weights(w, weight_size(s));
   const ConvolutionPlan& plan = convolution_plan(ConvolutionPass::forward, s, from.data(), weights.data(), y);
   const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  LOCKRING_CHECK_CUDA(cudnnConvolutionForward(lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.w,
-                                              weights.data(), plan.convolution,
-                                              static_cast<cudnnConvolutionFwdAlgo_t>(plan.algorithm), workspace.data(),
-                                              plan.workspace_bytes, &kZero, plan.y, y));
+  const auto convolve_by_cudnn = [&] {
+    return cudnnConvolutionForward(lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.w, weights.data(),
+                                   plan.convolution, static_cast<cudnnConvolutionFwdAlgo_t>(plan.algorithm),
+                                   workspace.data(), plan.workspace_bytes, &kZero, plan.y, y);
+  };
+  if (plan.direct || !done(convolve_by_cudnn(), s)) direct_convolution(s, from.data(), weights.data(), y);
 }
 
 void convolve_input_gradient(const ConvShape& s, const float* dy, const float* w, float* dx) {
@@ -59,10 +72,13 @@ void convolve_input_gradient(const ConvShape& s, const float* dy, const float* w
   const ConvolutionPlan& plan =
       convolution_plan(ConvolutionPass::input_gradient, s, gradient.data(), weights.data(), dx);
   const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  LOCKRING_CHECK_CUDA(cudnnConvolutionBackwardData(lockring::cuda::cudnn_handle(), &kOne, plan.w, weights.data(),
-                                                   plan.y, gradient.data(), plan.convolution,
-                                                   static_cast<cudnnConvolutionBwdDataAlgo_t>(plan.algorithm),
-                                                   workspace.data(), plan.workspace_bytes, &kZero, plan.x, dx));
+  const auto gradient_by_cudnn = [&] {
+    return cudnnConvolutionBackwardData(lockring::cuda::cudnn_handle(), &kOne, plan.w, weights.data(), plan.y,
+                                        gradient.data(), plan.convolution,
+                                        static_cast<cudnnConvolutionBwdDataAlgo_t>(plan.algorithm), workspace.data(),
+                                        plan.workspace_bytes, &kZero, plan.x, dx);
+  };
+  if (plan.direct || !done(gradient_by_cudnn(), s)) direct_input_gradient(s, gradient.data(), weights.data(), dx);
 }
 
 void convolve_weight_gradient(const ConvShape& s, const float* x, const float* dy, bool accumulate, float* dw) {
@@ -78,10 +94,14 @@ void convolve_weight_gradient(const ConvShape& s, const float* x, const float* d
   const ConvolutionPlan& plan =
       convolution_plan(ConvolutionPass::weight_gradient, s, from.data(), gradient.data(), measured.data());
   const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  LOCKRING_CHECK_CUDA(cudnnConvolutionBackwardFilter(
-      lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.y, gradient.data(), plan.convolution,
-      static_cast<cudnnConvolutionBwdFilterAlgo_t>(plan.algorithm), workspace.data(), plan.workspace_bytes,
-      accumulate ? &kOne : &kZero, plan.w, dw));
+  const auto gradient_by_cudnn = [&] {
+    return cudnnConvolutionBackwardFilter(
+        lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.y, gradient.data(), plan.convolution,
+        static_cast<cudnnConvolutionBwdFilterAlgo_t>(plan.algorithm), workspace.data(), plan.workspace_bytes,
+        accumulate ? &kOne : &kZero, plan.w, dw);
+  };
+  if (plan.direct || !done(gradient_by_cudnn(), s))
+    direct_weight_gradient(s, from.data(), gradient.data(), accumulate, dw);
 }
 
 }  // namespace lockring::kernels::cuda

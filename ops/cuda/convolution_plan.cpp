@@ -3,6 +3,7 @@
 #include "core/cuda/allocator.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
+#include "ops/cuda/direct.h"
 
 #include <array>
 #include <limits>
@@ -116,7 +117,12 @@ const ConvolutionPlan& convolution_plan(ConvolutionPass pass, const ConvShape& s
   const Key key = key_of(pass, shape);
   if (const auto found = plans->find(key); found != plans->end()) return *found->second;
   auto plan = std::make_unique<ConvolutionPlan>(shape);
-  plan->measure(pass, first, second, result);
+  try {
+    plan->measure(pass, first, second, result);
+  } catch (const Error& error) {
+    say_direct(shape, error.what());
+    plan->direct = true;
+  }
   return *plans->emplace(key, std::move(plan)).first->second;
 }
 

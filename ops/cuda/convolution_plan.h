@@ -1,4 +1,4 @@
-// What cuDNN is told of a convolution: descriptors, and the algorithm that was fastest.
+// What cuDNN is told of a convolution: descriptors, and the algorithm that was fastest; or that it does not do it.
 #pragma once
 
 #include "ops/conv2d_kernel.h"
@@ -25,6 +25,7 @@ class ConvolutionPlan {
   cudnnTensorDescriptor_t y = nullptr;
   cudnnFilterDescriptor_t w = nullptr;
   cudnnConvolutionDescriptor_t convolution = nullptr;
+  bool direct = false;  // cuDNN has no algorithm: direct.h computes it
   int algorithm = 0;
   std::size_t workspace_bytes = 0;
 };

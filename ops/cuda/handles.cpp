@@ -10,16 +10,25 @@ namespace {
 struct Handles {
   cudnnHandle_t cudnn = nullptr;
   cublasLtHandle_t cublas = nullptr;
+};
 
-  ~Handles() {
-    if (cudnn != nullptr) cudnnDestroy(cudnn);
-    if (cublas != nullptr) cublasLtDestroy(cublas);
+struct ThreadHandles {
+  std::array<Handles, kMostGpus> of_gpu;
+
+  ThreadHandles() { current_stream(); }  // is made before and so ends after these
+  ~ThreadHandles() {
+    for (int gpu = 0; gpu < kMostGpus; ++gpu) {
+      const auto [cudnn, cublas] = of_gpu[static_cast<std::size_t>(gpu)];
+      if ((cudnn == nullptr && cublas == nullptr) || cudaSetDevice(gpu) != cudaSuccess) continue;
+      if (cudnn != nullptr) cudnnDestroy(cudnn);
+      if (cublas != nullptr) cublasLtDestroy(cublas);
+    }
   }
 };
 
 Handles& handles() {
-  thread_local std::array<Handles, kMostGpus> mine;
-  return mine[static_cast<std::size_t>(current_gpu())];
+  thread_local ThreadHandles mine;
+  return mine.of_gpu[static_cast<std::size_t>(current_gpu())];
 }
 
 }  // namespace

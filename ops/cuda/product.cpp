@@ -3,12 +3,14 @@
 #include "core/cuda/allocator.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
+#include "ops/cuda/direct.h"
 #include "ops/cuda/handles.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
+#include <string>
 
 namespace lockring::kernels::cuda {
 namespace {
@@ -34,6 +36,7 @@ struct ProductPlan {
   cublasLtMatrixLayout_t b = nullptr;
   cublasLtMatrixLayout_t d = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
+  bool direct = false;  // cuBLASLt has no algorithm: direct.h computes it
 
   ProductPlan(const ProductShape& shape, cublasLtEpilogue_t epilogue);
   ~ProductPlan();
@@ -86,7 +89,7 @@ void ProductPlan::choose(const std::array<std::uint32_t, 3>& alignments) {
   int count = 0;
   LOCKRING_CHECK_CUDA(cublasLtMatmulAlgoGetHeuristic(lockring::cuda::cublas_handle(), product, a, b, d, d, preference,
                                                      1, &found, &count));
-  check(count > 0, ErrorCode::device, "cuBLASLt has no algorithm for this product");
+  check(count > 0 && found.state == CUBLAS_STATUS_SUCCESS, ErrorCode::device, "cuBLASLt has no algorithm for it");
   algorithm = found.algo;
 }
 
@@ -96,7 +99,9 @@ using Key = std::array<std::int64_t, 11>;
 ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const float* b, const float* bias,
                      const float* d) {
   thread_local std::map<Key, std::unique_ptr<ProductPlan>> plans;
-  const std::array<std::uint32_t, 3> alignments{alignment_of(a), alignment_of(b), alignment_of(d)};
+  // There is no preference for the bias alone, which is read as D is written.
+  const std::array<std::uint32_t, 3> alignments{alignment_of(a), alignment_of(b),
+                                                std::min(alignment_of(d), alignment_of(bias))};
   const cublasLtEpilogue_t epilogue = epilogue_of(has_bias, s.activation);
   const Key key{lockring::cuda::current_gpu(),
                 s.m,
@@ -115,8 +120,13 @@ ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const
     return *plan;
   }
   auto made = std::make_unique<ProductPlan>(s, epilogue);
-  if (has_bias) made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  made->choose(alignments);
+  try {
+    if (has_bias) made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    made->choose(alignments);
+  } catch (const Error& error) {
+    say_direct(s, error.what());
+    made->direct = true;
+  }
   plan = std::move(made);
   return *plan;
 }
@@ -125,12 +135,18 @@ ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const
 
 void product(const ProductShape& s, const float* a, const float* b, const float* bias, float* d) {
   const ProductPlan& plan = plan_of(s, bias != nullptr, a, b, bias, d);
+  if (plan.direct) return direct_product(s, a, b, bias, d);
   const lockring::cuda::Scratch workspace(kWorkspace);
   const float one = 1;
   const float keep = s.accumulate ? 1 : 0;
-  LOCKRING_CHECK_CUDA(cublasLtMatmul(lockring::cuda::cublas_handle(), plan.product, &one, a, plan.a, b, plan.b, &keep,
-                                     d, plan.d, d, plan.d, &plan.algorithm, workspace.data(),
-                                     static_cast<std::size_t>(kWorkspace), lockring::cuda::current_stream()));
+  const cublasStatus_t status = cublasLtMatmul(lockring::cuda::cublas_handle(), plan.product, &one, a, plan.a, b,
+                                               plan.b, &keep, d, plan.d, d, plan.d, &plan.algorithm, workspace.data(),
+                                               static_cast<std::size_t>(kWorkspace), lockring::cuda::current_stream());
+  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
+    return;
+  cudaGetLastError();
+  say_direct(s, std::string("cuBLASLt does not: ") + cublasLtGetStatusString(status));
+  direct_product(s, a, b, bias, d);
 }
 
 }  // namespace lockring::kernels::cuda

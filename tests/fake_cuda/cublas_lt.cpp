@@ -36,6 +36,7 @@ namespace {
 
 cublasStatus_t refused(const std::string& what) {
   misuse(cudaErrorInvalidValue, what);
+  cudaGetLastError();  // it is no error of CUDA's
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -173,6 +174,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!fits(*product, *a, *b, *d)) return refused("matrices whose sizes do not fit");
   if (wanted < 1 || preference->workspace < kWorkspace) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (refusal() == Refusal::algorithms) return CUBLAS_STATUS_SUCCESS;  // the original finds none, too
   Choice choice{shape_hash(*product, {a, b, c, d}), {}};
   std::ranges::copy(preference->alignment, choice.alignment);
   results[0] = {};
@@ -188,6 +190,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (refusal() == Refusal::calls) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (cudaPeekAtLastError() != cudaSuccess) return refused("an error that nobody has taken");
   if (handle->device != current_device()) return refused("a handle of another device than the current one");
   Choice choice;
   std::memcpy(&choice, algorithm, sizeof(choice));

@@ -33,6 +33,7 @@ using lockring::ConvShape;
 
 cudnnStatus_t refused(const std::string& what) {
   misuse(cudaErrorInvalidValue, what);
+  cudaGetLastError();  // it is no error of CUDA's
   return CUDNN_STATUS_BAD_PARAM;
 }
 
@@ -72,6 +73,7 @@ std::int64_t result_size(std::int64_t size, std::int64_t kernel, const cudnnConv
 
 cudnnStatus_t check_shapes(const Call& call) {
   if (call.handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (cudaPeekAtLastError() != cudaSuccess) return refused("an error that nobody has taken");
   if (call.handle->device != current_device()) return refused("a handle of another device than the current one");
   if (call.handle->stream == nullptr) return refused("a handle without a stream");
   if (!call.x_shape->set || !call.w_shape->set || !call.y_shape->set || !call.convolution->set)
@@ -108,7 +110,7 @@ cudnnStatus_t find(const Call& call, void* result, std::size_t result_bytes, int
   enqueue(call.handle->stream, [=] { std::memset(result, 0xFF, result_bytes); });
   const int best = static_cast<int>((call.x_shape->h + call.x_shape->c) % 2);
   for (const int index : {best, 1 - best}) {
-    if (*found == wanted) break;
+    if (*found == wanted || refusal() == Refusal::algorithms) break;
     auto& entry = results[(*found)++];
     entry = {};
     entry.algo = static_cast<decltype(entry.algo)>(index);
@@ -123,6 +125,7 @@ cudnnStatus_t find(const Call& call, void* result, std::size_t result_bytes, int
 // Runs `compute` later if the call is right.
 template <class Compute>
 cudnnStatus_t run(const Call& call, int algorithm, const void* alpha, const void* beta, Compute compute) {
+  if (refusal() == Refusal::calls) return CUDNN_STATUS_NOT_SUPPORTED;
   if (algorithm != 0 && algorithm != 1) return refused("an algorithm that there is not");
   if (const cudnnStatus_t status = check_buffers(call, workspace_of(algorithm, call)); status != CUDNN_STATUS_SUCCESS)
     return status;

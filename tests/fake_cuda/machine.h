@@ -19,6 +19,8 @@ std::recursive_mutex& machine_lock();
 
 // Notes the misuse and returns the error.
 cudaError_t misuse(cudaError_t error, const std::string& what);
+// Returns the error, which cudaGetLastError() gives from now on: the libraries take it for one of their own.
+cudaError_t leave_error(cudaError_t error);
 // What was last done wrong, and forgets it.
 std::string last_misuse();
 
@@ -65,8 +67,18 @@ void run_until(const std::function<bool()>& attempt);
 // Runs what is on all streams, and returns when those of the current device are empty.
 cudaError_t run_all();
 
+// ---- libraries ----
+
+// What cuDNN and cuBLASLt do not support from now on: nothing has an algorithm, or its call is refused.
+enum class Refusal { nothing, algorithms, calls };
+void refuse_libraries(Refusal refusal);
+Refusal refusal();
+
 // ---- NCCL ----
 
+// Fails if a collective that other devices of the process have come to waits for the current one: in truth a call for
+// memory may wait for all devices, and those would wait for its caller.
+cudaError_t check_nobody_waits(const char* call);
 // The next collective that is asked for never ends, and its ranks see an error.
 void break_next_collective();
 

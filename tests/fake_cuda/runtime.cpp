@@ -1,5 +1,6 @@
 #include "tests/fake_cuda/machine.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,8 @@ namespace {
 
 thread_local int current = 0;
 thread_local std::string misused;
+thread_local cudaError_t last_error = cudaSuccess;
+std::atomic<Refusal> refused = Refusal::nothing;
 
 cudaError_t check_copy(const void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -30,15 +33,26 @@ std::recursive_mutex& machine_lock() {
 
 cudaError_t misuse(cudaError_t error, const std::string& what) {
   misused = what;
-  return error;
+  return leave_error(error);
 }
 
-std::string last_misuse() { return std::exchange(misused, ""); }
+std::string last_misuse() {
+  last_error = cudaSuccess;
+  return std::exchange(misused, "");
+}
+
+cudaError_t leave_error(cudaError_t error) {
+  last_error = error;
+  return error;
+}
 Counters& counters() {
   static Counters value;
   return value;
 }
 int current_device() { return current; }
+
+void refuse_libraries(Refusal refusal) { refused = refusal; }
+Refusal refusal() { return refused; }
 
 }  // namespace fake_cuda
 
@@ -61,7 +75,8 @@ const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorMemoryAllocation || misused.empty() ? cudaGetErrorName(error) : misused.c_str();
 }
 
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = kDevices;

@@ -247,7 +247,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->marker == nullptr || event->marker->passed) return verdict();
   const Access access;
   run_first(event->marker->stream);
-  return cudaErrorNotReady;
+  return leave_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

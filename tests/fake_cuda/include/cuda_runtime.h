@@ -28,6 +28,7 @@ enum cudaError_t {
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
 
 struct cudaDeviceProp {
   char name[256];

@@ -1,0 +1,83 @@
+// Where cuDNN and cuBLASLt have no algorithm, kernels of our own give what the CPU gives, and people are told.
+#include "core/autograd.h"
+#include "core/notes.h"
+#include "ops/conv2d.h"
+#include "ops/linear.h"
+#include "tests/fake_cuda/machine.h"
+#include "tests/support/tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lockring {
+namespace {
+
+constexpr Device kGpu{DeviceKind::cuda, 0};
+
+class Fallback : public testing::TestWithParam<fake_cuda::Refusal> {
+ protected:
+  void SetUp() override { fake_cuda::refuse_libraries(GetParam()); }
+  void TearDown() override { fake_cuda::refuse_libraries(fake_cuda::Refusal::nothing); }
+  // Plans are kept, with what was refused: shapes are of no other test, and not the same for each refusal.
+  static std::int64_t batch() { return GetParam() == fake_cuda::Refusal::algorithms ? 2 : 3; }
+};
+
+using Layer = std::function<Tensor(const Tensor& x, const Tensor& w, const Tensor& b)>;
+
+// The layer's result, and two times the gradients of its sum, which are added up.
+std::vector<Tensor> results(const Layer& layer, const Tensor& x, const Tensor& w, const Tensor& b, Device device) {
+  Leaf input, weights, bias;
+  input.set_value(x.to(device));
+  weights.set_value(w.to(device));
+  bias.set_value(b.to(device));
+  Tensor y;
+  for (int pass = 0; pass < 2; ++pass) {
+    y = layer(input.tensor(), weights.tensor(), bias.tensor());
+    backward(y, Tensor::full(y.shape(), 0.5F).to(device));
+  }
+  return {y.to(Device{}), input.grad().to(Device{}), weights.grad().to(Device{}), bias.grad().to(Device{})};
+}
+
+void expect_same(const Layer& layer, const Tensor& x, const Tensor& w, const Tensor& b) {
+  take_notes();
+  const std::vector<Tensor> found = results(layer, x, w, b, kGpu);
+  EXPECT_FALSE(take_notes().empty());
+  const std::vector<Tensor> expected = results(layer, x, w, b, Device{});
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    expect_near(found[i], expected[i], 1e-5, "result " + std::to_string(i));
+}
+
+TEST_P(Fallback, Convolves) {
+  expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::conv2d(x, w, b, {.padding = 1}); },
+              random_tensor({batch(), 7, 6, 3}), random_tensor({5, 3, 3, 3}, 2), random_tensor({5}, 3));
+}
+
+TEST_P(Fallback, ConvolvesWithAStride) {
+  expect_same([](const Tensor& x, const Tensor& w,
+                 const Tensor& b) { return ops::conv2d(x, w, b, {.stride = 2, .padding = 2}); },
+              random_tensor({batch(), 9, 8, 2}), random_tensor({4, 3, 5, 2}, 2), random_tensor({4}, 3));
+}
+
+TEST_P(Fallback, Multiplies) {
+  expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::linear(x, w, b, Activation::relu); },
+              random_tensor({batch(), 37}), random_tensor({11, 37}, 2), random_tensor({11}, 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(, Fallback, testing::Values(fake_cuda::Refusal::algorithms, fake_cuda::Refusal::calls));
+
+TEST(FallbackNotes, NameTheShapeAndTheReason) {
+  take_notes();
+  fake_cuda::refuse_libraries(fake_cuda::Refusal::calls);
+  const NoGrad no_grad;
+  ops::linear(random_tensor({2, 41}).to(kGpu), random_tensor({3, 41}).to(kGpu), {}, Activation::none);
+  fake_cuda::refuse_libraries(fake_cuda::Refusal::nothing);
+  const std::vector<std::string> notes = take_notes();
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].find("a slow kernel multiplies 3 x 41 x 2, since cuBLASLt does not: "), 0U) << notes[0];
+}
+
+}  // namespace
+}  // namespace lockring
