@@ -22,6 +22,9 @@ struct GpuInfo {
   std::vector<int> peers;                          // GPUs whose memory this one reaches directly
 };
 
+// Touches no other GPU: a job of many ranks is not to have something on each. Throws Error{device} if it is not there.
+GpuInfo describe_gpu(int index);
+
 struct GpuReport {
   std::string missing;                         // why there are none; empty if there are
   std::string driver, runtime, cudnn, cublas;  // versions; empty if unknown

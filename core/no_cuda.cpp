@@ -16,6 +16,8 @@ namespace {
 
 int gpu_count() { return 0; }
 
+GpuInfo describe_gpu(int index) { fail_without_cuda({DeviceKind::cuda, index}); }
+
 GpuReport describe_gpus() {
   GpuReport report;
   report.missing = "this program was built without CUDA";

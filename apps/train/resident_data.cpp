@@ -29,9 +29,7 @@ Tensor floats_on(Device gpu, std::span<const float> values) { return Tensor::fro
 bool ResidentData::suits(const data::Split& split, const data::Transform& transform, Device gpu) {
   constexpr std::int64_t kShare = 4;
   if (split.images->access() != data::Access::memory || transform.rotates() || transform.mixes()) return false;
-  const std::vector<GpuInfo> gpus = describe_gpus().gpus;
-  const auto found = std::ranges::find(gpus, gpu, &GpuInfo::device);
-  return found != gpus.end() && split.images->shape().elements() <= found->memory_free / kShare;
+  return split.images->shape().elements() <= describe_gpu(gpu.index).memory_free / kShare;
 }
 
 ResidentData::ResidentData(const data::Split& split, const data::Transform& transform, Device gpu)

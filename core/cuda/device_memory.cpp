@@ -4,6 +4,7 @@
 #include "core/cuda/check.h"
 #include "core/cuda/elementwise.h"
 #include "core/cuda/stream.h"
+#include "core/error.h"
 
 #include <cstring>
 #include <memory>
@@ -30,7 +31,11 @@ void* allocate(std::int64_t bytes, Device device) {
 }
 
 void release(void* block, std::int64_t bytes, Device device) noexcept {
-  select(device);
+  try {
+    select(device);
+  } catch (const Error&) {
+    return;  // the GPU has failed, and its memory with it
+  }
   cuda::deallocate(block, bytes);
 }
 

@@ -38,7 +38,11 @@ std::string library_version(std::size_t version) {
          std::to_string(version % 100);
 }
 
-GpuInfo describe(int index) {
+}  // namespace
+
+int gpu_count() { return found().count; }
+
+GpuInfo describe_gpu(int index) {
   GpuInfo gpu;
   gpu.device = {DeviceKind::cuda, index};
   cudaDeviceProp properties{};
@@ -46,10 +50,13 @@ GpuInfo describe(int index) {
   gpu.name = properties.name;
   gpu.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
   gpu.multiprocessors = properties.multiProcessorCount;
+  int before = 0;
+  LOCKRING_CHECK_CUDA(cudaGetDevice(&before));
   LOCKRING_CHECK_CUDA(cudaSetDevice(index));
   std::size_t free = 0;
   std::size_t total = 0;
   LOCKRING_CHECK_CUDA(cudaMemGetInfo(&free, &total));
+  LOCKRING_CHECK_CUDA(cudaSetDevice(before));
   gpu.memory_free = static_cast<std::int64_t>(free);
   gpu.memory_total = static_cast<std::int64_t>(total);
   for (int other = 0; other < found().count; ++other) {
@@ -59,10 +66,6 @@ GpuInfo describe(int index) {
   }
   return gpu;
 }
-
-}  // namespace
-
-int gpu_count() { return found().count; }
 
 GpuReport describe_gpus() {
   GpuReport report;
@@ -76,10 +79,7 @@ GpuReport describe_gpus() {
   } else if (found().count == 0) {
     report.missing = cudaGetErrorString(found().status);
   }
-  int before = 0;
-  if (found().count > 0) LOCKRING_CHECK_CUDA(cudaGetDevice(&before));
-  for (int index = 0; index < found().count; ++index) report.gpus.push_back(describe(index));
-  if (found().count > 0) LOCKRING_CHECK_CUDA(cudaSetDevice(before));
+  for (int index = 0; index < found().count; ++index) report.gpus.push_back(describe_gpu(index));
   return report;
 }
 
