@@ -1,6 +1,7 @@
 // Versions of what the program stands on: of shared libraries those that it runs with, else those it was built with.
 #include "apps/machine.h"
 #include "core/devices.h"
+#include "distributed/world.h"
 #include "ops/cpu/generated_brgemm.h"
 
 #include <curl/curl.h>
@@ -40,8 +41,8 @@ std::vector<Component> libraries() {
 
 std::vector<Component> optional_parts() {
   constexpr char kAbsent[] = "not in this build";
-  const std::string cuda = describe_gpus().runtime;
-  return {{"MPI", kAbsent}, {"CUDA", cuda.empty() ? kAbsent : cuda}};
+  const std::string mpi = dist::mpi_library(), cuda = describe_gpus().runtime;
+  return {{"MPI", mpi.empty() ? kAbsent : mpi}, {"CUDA", cuda.empty() ? kAbsent : cuda}};
 }
 
 std::string compiler() {

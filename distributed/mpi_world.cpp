@@ -146,14 +146,7 @@ class MpiWorld final : public World {
     std::_Exit(exit_code);
   }
 
-  std::string mpi_version() const override {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    MPI_Get_library_version(text.data(), &length);
-    const std::string_view version(text.data(), length);
-    const std::string_view name = version.substr(0, version.find(','));  // "Open MPI v4.1.4, package: ..."
-    return std::string(name);
-  }
+  std::string mpi_version() const override { return mpi_library(); }
 
   std::string thread_level() const override {
     int provided = 0;
@@ -166,6 +159,15 @@ class MpiWorld final : public World {
 };
 
 }  // namespace
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string_view version(text.data(), static_cast<std::size_t>(length));
+  const std::string_view name = version.substr(0, version.find(','));  // "Open MPI v4.1.4, package: ..."
+  return std::string(name);
+}
 
 std::unique_ptr<World> open_world() {
   if (!started_by_mpi()) return alone();

@@ -89,5 +89,7 @@ std::unique_ptr<World> alone();
 
 // The world that mpirun started, or one of this process alone. Throws Error{device} if MPI cannot be had.
 std::unique_ptr<World> open_world();
+// "Open MPI v4.1.4", also where mpirun started nothing; empty in a program without MPI.
+std::string mpi_library();
 
 }  // namespace lockring::dist
