@@ -101,13 +101,17 @@ data::Dataset load_data(const Options& options, const LoadedModel& loaded) {
 }
 
 int run(const Options& options) {
-  const LoadedModel loaded = load_model(options.bundle, choose_devices_and_say(options.device).devices[0]);
+  const DeviceChoice choice = choose_devices_and_say(options.device);
+  const LoadedModel loaded = load_model(options.bundle);
   const data::Dataset dataset = load_data(options, loaded);
   check_suits(loaded, dataset);
   print_notes(loaded, dataset);
   const data::Split& split = options.split == "test" ? dataset.test : dataset.train;
-  dist::ReplicaTeam team(options.replicas);
-  const Evaluation evaluation = evaluate(team, *loaded.model, split, data::all_samples(split.size()), loaded.transform);
+  const DeviceCopies copies(*loaded.model, choice.devices,
+                            [&] { return models::find_architecture(loaded.info.architecture).build(loaded.images); });
+  dist::ReplicaTeam team(choice.on_gpu() ? static_cast<int>(choice.devices.size()) : options.replicas);
+  const Evaluation evaluation =
+      evaluate(team, copies.models(), split, data::all_samples(split.size()), loaded.transform);
   if (options.json) {
     print_json(options, loaded, dataset, evaluation);
   } else {
@@ -132,7 +136,7 @@ Action eval(CLI::App& app) {
     if (text == "auto") text = std::to_string(usable_cores());
     return std::string();
   };
-  app.add_option("--replicas", options->replicas, "threads that evaluate; the result does not depend on it")
+  app.add_option("--replicas", options->replicas, "threads that evaluate on a CPU; the result does not depend on it")
       ->transform(CLI::Validator(automatic, "auto|N"))
       ->check(above(0))
       ->default_str("auto");

@@ -13,16 +13,16 @@ namespace {
 std::int64_t chunk_size(const nn::Model& model) { return model.device().kind == DeviceKind::cpu ? 64 : 1024; }
 
 struct Chunks {
-  const nn::Model& model;
+  const ModelCopies& models;
   const data::Split& split;
   std::span<const std::uint32_t> samples;
   const data::Transform& transform;
   std::vector<double> losses;
   std::vector<std::int32_t> predictions;
   std::int64_t classes = 0;
-  std::int64_t size = chunk_size(model);
+  std::int64_t size = chunk_size(*models[0]);
 
-  void evaluate(std::int64_t chunk) {
+  void evaluate(const nn::Model& model, std::int64_t chunk) {
     const std::int64_t begin = chunk * size;
     const std::int64_t count = std::min(size, static_cast<std::int64_t>(samples.size()) - begin);
     const auto [images, labels] = read(samples.subspan(begin, count));
@@ -90,17 +90,30 @@ Tensor logits_of(const nn::Model& model, const data::Transform& transform, const
   return mean;
 }
 
-Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
+DeviceCopies::DeviceCopies(const nn::Model& model, std::span<const Device> devices,
+                           const std::function<std::unique_ptr<nn::Module>()>& build) {
+  for (const Device device : devices) copies_.push_back(std::make_unique<nn::Model>(build(), model, device));
+}
+
+ModelCopies DeviceCopies::models() const {
+  ModelCopies models;
+  for (const std::unique_ptr<nn::Model>& copy : copies_) models.push_back(copy.get());
+  return models;
+}
+
+Evaluation evaluate(Workers workers, const ModelCopies& models, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform) {
   const auto count_of = static_cast<std::int64_t>(samples.size());
-  Chunks chunks{model, split, samples, transform, {}, {}};
+  Chunks chunks{models, split, samples, transform, {}, {}};
   const std::int64_t chunk_count = (count_of + chunks.size - 1) / chunks.size;
   chunks.losses.resize(chunk_count);
   chunks.predictions.resize(samples.size());
-  device_memory::synchronize(model.device());  // what this thread has asked of it; the others read the parameters
+  // What this thread has asked of them; the others read the parameters.
+  for (const nn::Model* model : models) device_memory::synchronize(model->device());
   workers.team.run([&](int replica) {
+    const nn::Model& model = *models[static_cast<std::size_t>(replica) % models.size()];
     for (std::int64_t chunk = workers.first + replica; chunk < chunk_count; chunk += workers.total)
-      chunks.evaluate(chunk);
+      chunks.evaluate(model, chunk);
   });
   if (workers.all != nullptr && workers.all->size() > 1) chunks.complete(*workers.all);
   Evaluation result;

@@ -8,6 +8,8 @@
 #include "nn/model.h"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,8 +42,26 @@ struct Workers {
   dist::Communicator* all = nullptr;  // null: there are no others
 };
 
+// One model, on one device or several: thread i of the workers takes the i-th of them, in turn.
+using ModelCopies = std::vector<const nn::Model*>;
+
+// Copies of a model on devices, whose modules `build` makes. They are waited for.
+class DeviceCopies {
+ public:
+  DeviceCopies(const nn::Model& model, std::span<const Device> devices,
+               const std::function<std::unique_ptr<nn::Module>()>& build);
+  ModelCopies models() const;
+
+ private:
+  std::vector<std::unique_ptr<nn::Model>> copies_;
+};
+
 // `samples` are positions in `split`. The workers share the model; it is not changed. Every rank gets the same result.
-Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
+Evaluation evaluate(Workers workers, const ModelCopies& models, const data::Split& split,
                     std::span<const std::uint32_t> samples, const data::Transform& transform);
+inline Evaluation evaluate(Workers workers, const nn::Model& model, const data::Split& split,
+                           std::span<const std::uint32_t> samples, const data::Transform& transform) {
+  return evaluate(workers, ModelCopies{&model}, split, samples, transform);
+}
 
 }  // namespace lockring::app

@@ -65,7 +65,8 @@ void declare_execution(CLI::App& app, TrainOptions& o) {
       "threads that prepare batches ahead; auto is none where that is quick, else one a spare core or replica");
   app.add_option(
          "--allreduce", o.all_reduce,
-         "how machines add up gradients; auto is mirrored on one, else halving-doubling or ring; nccl is between GPUs")
+         "how gradients are added up; auto is nccl where every replica has a GPU of its own, else mirrored on one "
+         "machine, and halving-doubling or ring between several")
       ->check(one_of({"auto", "mirrored", "ring", "halving-doubling", "mpi", "nccl"}));
   app.add_option("--wire", o.wire, "what gradients are between machines: f32, or bf16, half as long")
       ->check(one_of({"f32", "bf16"}));

@@ -4,6 +4,8 @@
 // Operations of a communicator run on a stream of its own, in their order, while the streams of the replicas' threads
 // go on; follow_thread() and hold_thread() say what waits for what. NCCL's work on a GPU waits for that of all others,
 // so a member that is missing holds the streams of those who are there: the CPU waits with wait(), which ends that.
+// CUDA's own calls for memory may wait for all GPUs of the process. A member that makes one while another of its
+// process has already asked for a sum would wait for itself, so replicas first get what they need, and meet.
 #pragma once
 
 #include "core/device.h"
@@ -52,6 +54,10 @@ class DeviceCommunicator {
 // Throws Error{usage} in a program without NCCL, or if two replicas have the same GPU; Error{device} if NCCL fails, or
 // a rank does not come in time.
 std::vector<std::unique_ptr<DeviceCommunicator>> open_nccl(World& world, std::span<const Device> devices);
+
+// Whether open_nccl() of these would have a GPU for each member, of all ranks, and there is NCCL. Every rank calls it
+// at the same time, with what its replicas compute on, and gets the same answer.
+bool suits_nccl(World& world, std::span<const Device> devices);
 
 // "2.28.9"; empty in a program without NCCL.
 std::string nccl_version();

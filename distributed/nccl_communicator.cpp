@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -253,25 +254,23 @@ std::string bus_address(Device device) {
 }
 
 struct Place {
-  int first = 0;  // of this rank's replicas
-  int size = 0;   // replicas of all ranks
+  int first = 0;       // of this rank's replicas
+  int size = 0;        // replicas of all ranks
+  std::string shared;  // which GPU two replicas have, if any has
 };
 
-// NCCL has one member on a GPU.
 Place find_place(World& world, std::span<const Device> devices) {
   std::string own;
   for (const Device device : devices) own += bus_address(device) + " ";
   Place place;
-  std::vector<std::pair<std::string, int>> owners;  // "host address", rank
+  std::map<std::string, int> owners;  // "address of host", rank
   for (int rank = 0; const std::string& text : world.all().all_gather(own)) {
     if (rank == world.rank()) place.first = place.size;
     std::istringstream addresses(text);
     for (std::string address; addresses >> address; ++place.size) {
-      const std::string name = world.host(rank) + " " + address;
-      const auto found = std::ranges::find(owners, name, &std::pair<std::string, int>::first);
-      check(found == owners.end(), "NCCL needs a GPU for each replica: ranks {} and {} both have {} of {}",
-            found == owners.end() ? 0 : found->second, rank, address, world.host(rank));
-      owners.emplace_back(name, rank);
+      const std::string name = address + " of " + world.host(rank);
+      const auto [owner, is_new] = owners.emplace(name, rank);
+      if (!is_new) place.shared = fmt::format("ranks {} and {} both have {}", owner->second, rank, name);
     }
     ++rank;
   }
@@ -287,6 +286,7 @@ std::vector<std::unique_ptr<DeviceCommunicator>> open_nccl(World& world, std::sp
   setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   for (const Device device : devices) cuda::select_gpu(device.index);  // all are there
   const Place place = find_place(world, devices);
+  check(place.shared.empty(), "NCCL needs a GPU for each replica: {}", place.shared);
   const std::vector<ncclComm_t> comms = join(world, devices, place.first, place.size);
   auto members = std::make_shared<Members>(world, devices);
   std::vector<std::unique_ptr<DeviceCommunicator>> result;
@@ -296,6 +296,13 @@ std::vector<std::unique_ptr<DeviceCommunicator>> open_nccl(World& world, std::sp
                                                         place.first + static_cast<int>(i), place.size));
   }
   return result;
+}
+
+bool suits_nccl(World& world, std::span<const Device> devices) {
+  const bool on_gpus =
+      !devices.empty() && std::ranges::all_of(devices, [](Device d) { return d.kind == DeviceKind::cuda; });
+  const std::vector<std::string> answers = world.all().all_gather(on_gpus ? "yes" : "no");
+  return std::ranges::count(answers, "yes") == std::ssize(answers) && find_place(world, devices).shared.empty();
 }
 
 std::string nccl_version() {

@@ -8,6 +8,8 @@ std::vector<std::unique_ptr<DeviceCommunicator>> open_nccl(World&, std::span<con
   fail(ErrorCode::usage, "this program was built without NCCL, which adds up between GPUs");
 }
 
+bool suits_nccl(World&, std::span<const Device>) { return false; }
+
 std::string nccl_version() { return ""; }
 
 }  // namespace lockring::dist

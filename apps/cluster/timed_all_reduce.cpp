@@ -91,12 +91,13 @@ double time_rested(dist::World& world, dist::Communicator& ranks, const std::str
 std::vector<Device> gpus_of_rank(dist::World& world, int replicas) {
   check(!dist::nccl_version().empty(),
         "--allreduce nccl: this program was built without NCCL; ring and mirrored add up without it");
-  const int first = world.node().rank() * replicas, needed = world.node().size() * replicas;
-  check(needed <= gpu_count(), ErrorCode::device,
-        "--allreduce nccl needs a GPU for each replica: {} on {}, which has {} ({})", needed, world.host(world.rank()),
-        gpu_count(), gpu_count() == 0 ? describe_gpus().missing : "one process sees no more");
+  check(replicas <= gpu_count(), ErrorCode::device,
+        "--allreduce nccl needs a GPU for each replica: {} on {}, which has {} ({})", replicas,
+        world.host(world.rank()), gpu_count(), gpu_count() == 0 ? describe_gpus().missing : "one process sees no more");
+  // A launcher may show each rank its own ones alone; whether two have the same, NCCL's start finds out.
+  const int first = world.node().rank() * replicas;
   std::vector<Device> devices;
-  for (int i = 0; i < replicas; ++i) devices.push_back({DeviceKind::cuda, first + i});
+  for (int i = 0; i < replicas; ++i) devices.push_back({DeviceKind::cuda, (first + i) % gpu_count()});
   return devices;
 }
 

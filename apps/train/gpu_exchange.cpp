@@ -17,14 +17,15 @@ GpuExchange::GpuExchange(std::unique_ptr<dist::DeviceCommunicator> gpus, nn::Are
     awaited_[dist::bucket_at(buckets_, segment.offset)] += segment.kind != nn::ParameterKind::statistic;
 }
 
-void GpuExchange::begin() {
+void GpuExchange::begin(bool early) {
+  early_ = early;
   waiting_ = awaited_;
   started_ = 0;
 }
 
 void GpuExchange::complete(std::int64_t offset) {
   --waiting_[dist::bucket_at(buckets_, offset)];
-  start_ready();
+  if (early_) start_ready();
 }
 
 void GpuExchange::start_ready() {

@@ -20,8 +20,9 @@ class GpuExchange {
   GpuExchange(std::unique_ptr<dist::DeviceCommunicator> gpus, nn::Arena gradient, std::int64_t bucket_bytes);
 
   // In each step: begin(); a Scope around the last backward, if the replica computes any; finish() when the gradient is
-  // complete. What the thread then asks of its stream finds the sum.
-  void begin();
+  // complete. What the thread then asks of its stream finds the sum. Sums start early, as soon as the backward allows,
+  // only where it asks for no memory meanwhile (device_communicator.h).
+  void begin(bool early);
   void finish();
   // Returns when the sums are there; throws as DeviceCommunicator::wait() does.
   void wait() { gpus_->wait(); }
@@ -45,7 +46,8 @@ class GpuExchange {
   const std::vector<dist::Slice> buckets_;
   std::vector<int> awaited_;  // [bucket]: gradients that a backward completes
   std::vector<int> waiting_;  // of these, in this step
-  std::size_t started_ = 0;   // buckets; in their order, which is everyone's
+  bool early_ = false;
+  std::size_t started_ = 0;  // buckets; in their order, which is everyone's
 };
 
 }  // namespace lockring::app

@@ -8,12 +8,12 @@
 namespace lockring::app {
 
 void GpuLane::begin_step() {
-  if (pinned_.size() > 1) pinned_.erase(pinned_.begin(), pinned_.end() - 1);
   used_ = 0;
   readings_.clear();
 }
 
-// A step that needs more than there is gets a larger block, which the next steps find.
+// A step that needs more than there is gets a larger block, which the next steps find. Smaller ones stay: giving them
+// back would wait for the GPUs.
 void* GpuLane::take_pinned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
   constexpr std::int64_t kLeast = 64 << 10;

@@ -11,6 +11,7 @@
 #include "apps/train/with_servers.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/notes.h"
 #include "core/stopwatch.h"
 #include "distributed/agreement.h"
 
@@ -135,9 +136,9 @@ void TrainRun::start() {
   if (const std::string place = place_of_replicas(setup_); !place.empty()) say(place);
   if (trainer_.options().served.servers > 0)
     say(servers_text(options_, world_.size()));
-  else if (world_.size() > 1)
-    say(fmt::format("{} ranks on {} machine{}; {}", world_.size(), world_.nodes(), world_.nodes() == 1 ? "" : "s",
-                    exchange_text(trainer_, world_)));
+  else if (world_.size() > 1 || trainer_.options().nccl)
+    say(fmt::format("{} rank{} on {} machine{}; {}", world_.size(), world_.size() == 1 ? "" : "s", world_.nodes(),
+                    world_.nodes() == 1 ? "" : "s", exchange_text(trainer_, world_)));
   if (setup_.schedule.learning_rate != options_.learning_rate)
     say(fmt::format("learning rate {:.4g}: {:.4g} for a batch of {}, scaled ({}) to {}", setup_.schedule.learning_rate,
                     options_.learning_rate, options_.base_batch_size, options_.lr_scaling, options_.batch_size));
@@ -258,6 +259,7 @@ void TrainRun::finish_epoch() {
   report.resident_bytes = resident_bytes();
   if (tracker_) tracker_->epoch(report, trainer_, last_step_, validation);
   if (whole) save_last();
+  show_notes();
   say(report_line(report));
 }
 
@@ -266,8 +268,8 @@ std::optional<Evaluation> TrainRun::validate(EpochReport& report, bool whole) {
   if (setup_.holdout.validation.empty()) return std::nullopt;
   world_.note(state_.step, dist::Phase::evaluation);
   const nn::Model& model = trainer_.averaged();
-  Evaluation validation =
-      evaluate(trainer_.workers(), model, setup_.dataset.train, setup_.holdout.validation, setup_.transform);
+  Evaluation validation = evaluate(trainer_.workers(), trainer_.averaged_copies(), setup_.dataset.train,
+                                   setup_.holdout.validation, setup_.transform);
   report.validated = true;
   report.val_loss = validation.loss;
   report.val_accuracy = validation.accuracy();
@@ -343,22 +345,23 @@ int TrainRun::finish() {
     tested = best.info.metrics;
   }
   world_.all().broadcast(std::as_writable_bytes(best_model.parameters().buffer().values()), 0);
-  const nn::Model model(setup_.trainer.build(), best_model, trainer_.device());
+  const DeviceCopies copies(best_model, setup_.trainer.devices, setup_.trainer.build);
   const std::vector<std::uint32_t> samples = data::all_samples(setup_.dataset.test.size());
-  Summary summary{.parameters = model.layout().trainable(),
+  Summary summary{.parameters = best_model.layout().trainable(),
                   .replicas = trainer_.workers().total,
                   .epochs = state_.epoch,
                   .wall_seconds = 0,
                   .timing = run_timing_,
-                  .test = evaluate(trainer_.workers(), model, setup_.dataset.test, samples, setup_.transform),
+                  .test = evaluate(trainer_.workers(), copies.models(), setup_.dataset.test, samples, setup_.transform),
                   .bundle = directory_.best(),
                   .trace = finish_trace()};
   check(std::isfinite(summary.test.loss), ErrorCode::diverged, "the loss on the test images is not finite");
   tested["test_accuracy"] = summary.test.accuracy();
   tested["test_loss"] = summary.test.loss;
-  save_best(model, tested);
+  save_best(*copies.models()[0], tested);
   if (tracker_) tracker_->finish(state_.step, summary.test);
   summary.wall_seconds = seconds_since(started_);
+  show_notes();
   const std::string json = summary_json(summary, options_, setup_, state_);
   directory_.write("summary.json", json);
   note_state({RunState::finished, ""});
@@ -374,13 +377,13 @@ const Trace* TrainRun::finish_trace() {
 
 void TrainRun::note_state(const RunStatus& status) { directory_.write("status.json", status_json(status)); }
 
-// What those who read images had to say meanwhile.
+// What those who read images, and the library, had to say meanwhile.
 void TrainRun::show_notes() {
   for (const DataNote& note : reports_.take()) {
-    const std::string line = "note: " + note.text;
-    directory_.log(line);
-    if (!note.shown) progress_.line(line);
+    directory_.log("note: " + note.text);
+    if (!note.shown) progress_.line("note: " + note.text);
   }
+  for (const std::string& note : take_notes()) say("note: " + note);
 }
 
 void TrainRun::say(const std::string& line) {

@@ -128,6 +128,18 @@ std::optional<dist::Algorithm> measured_exchange(const TrainOptions& options, co
   return dist::parse_algorithm(fastest);
 }
 
+// auto: several replicas, each with a GPU of its own; unless something is asked for that NCCL does not give, or a table
+// knows better. All ranks decide it together.
+bool uses_nccl(const TrainOptions& options, const TrainerOptions& trainer) {
+  if (options.all_reduce != "auto") return options.all_reduce == "nccl";
+  if (options.shards > 0 || options.wire != "f32" || options.strategy != "allreduce") return false;
+  if (!options.all_reduce_table.empty() || job().size() * trainer.replicas == 1) return false;
+  std::vector<Device> devices;
+  for (int i = 0; i < trainer.replicas; ++i)
+    devices.push_back(trainer.devices[static_cast<std::size_t>(i) % trainer.devices.size()]);
+  return dist::suits_nccl(job(), devices);
+}
+
 void check_nccl(const TrainOptions& options, const DeviceChoice& choice) {
   if (options.all_reduce != "nccl") return;
   check(!dist::nccl_version().empty(),
@@ -174,7 +186,7 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.world = &job();
   trainer.shards = options.shards;
   trainer.exchange = exchange_of(options, setup);
-  trainer.nccl = options.all_reduce == "nccl";
+  trainer.nccl = uses_nccl(options, trainer);
   trainer.micro_batch = micro_batch_of(options, *setup.architecture);
   if (options.micro_batch != "auto") trainer.gpu_micro_batch = trainer.micro_batch;
   trainer.loader_threads = loader_thread_count(options, automatic_loader_threads(setup, trainer.replicas));

@@ -124,7 +124,9 @@ StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoc
   input_ = {batch, epoch, step, learning_rate};
   if (trace_ != nullptr) trace_->begin_step(step + 1);
   loader_->begin_step(batch, epoch);
+  familiar_ = batch_sizes_.contains(batch.size());
   group_.team().run(step_job_);
+  batch_sizes_.insert(batch.size());
   if (!result_.drifted.empty()) report_drift();
   if (diverged(result_)) report_divergence();
   if (trace_ != nullptr) trace_->end_step();
@@ -362,14 +364,23 @@ std::vector<Tensor> Trainer::buffers_of(int replica) const {
   return buffers;
 }
 
-const nn::Model& Trainer::averaged() {
-  if (!optimizer().ema().defined()) return model();
-  if (average_ == nullptr) {
-    average_ = std::make_unique<nn::Model>(options_.build(), optimizer().ema());
+const nn::Model& Trainer::averaged_of(std::size_t replica) {
+  const nn::Arena& average = optimizers_[replica]->ema();
+  if (!average.defined()) return *models_[replica];
+  averages_.resize(optimizers_.size());
+  std::unique_ptr<nn::Model>& model = averages_[replica];
+  if (model == nullptr) {
+    model = std::make_unique<nn::Model>(options_.build(), average);
   } else {
-    average_->refresh();
+    model->refresh();
   }
-  return *average_;
+  return *model;
+}
+
+ModelCopies Trainer::averaged_copies() {
+  ModelCopies copies;
+  for (std::size_t replica = 0; replica < optimizers_.size(); ++replica) copies.push_back(&averaged_of(replica));
+  return copies;
 }
 
 void Trainer::refresh() {

@@ -37,6 +37,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -112,7 +113,9 @@ class Trainer {
   // Throws Error{device}, naming ranks, if they have not. To be called before the first step.
   void synchronize();
   // The moving average of the parameters as a model, or the model itself if none is kept.
-  const nn::Model& averaged();
+  const nn::Model& averaged() { return averaged_of(0); }
+  // The same on every GPU that trains, to evaluate with.
+  ModelCopies averaged_copies();
   // To be called after the parameters were written to from outside.
   void refresh();
   // Null on a job of one machine.
@@ -207,11 +210,14 @@ class Trainer {
   const nn::Arena& gradients_to_compute(int replica, std::int64_t shard);
   data::Batch send_to_gpu(int replica, data::Range range);
   void add_up_on_gpu(int replica);
+  void add_up_by_nccl(int replica);
+  void meet_all(int replica);
   void gather_from_gpu(int replica);
   void share_tails(int replica);
   void run_step_on_gpus(int replica);
   void share_parameters();
   std::vector<Tensor> buffers_of(int replica) const;
+  const nn::Model& averaged_of(std::size_t replica);
   static bool diverged(const StepResult& result);
   [[noreturn]] void report_divergence();
   [[noreturn]] void report_drift();
@@ -229,8 +235,8 @@ class Trainer {
   std::vector<std::optional<ResidentData>> resident_;        // one a GPU; none where the images do not fit
   std::vector<nn::Arena> gpu_gradients_;                     // one a GPU, if there may be several
   std::vector<std::unique_ptr<GpuExchange>> gpu_exchanges_;  // one a GPU, with NCCL
-  std::unique_ptr<nn::Model> average_;
-  std::unique_ptr<dist::ParameterClient> client_;  // null without servers
+  std::vector<std::unique_ptr<nn::Model>> averages_;         // as the optimizers, once they were asked for
+  std::unique_ptr<dist::ParameterClient> client_;            // null without servers
 
   std::int64_t per_replica_ = 1;      // shards
   std::vector<nn::Arena> gradients_;  // one a shard of this machine; the first takes the sum
@@ -243,6 +249,8 @@ class Trainer {
   std::optional<dist::ReplicaSums> moment_sums_;  // for batch normalisation over the whole batch
   StepInput input_;
   StepResult result_;
+  std::set<std::size_t> batch_sizes_;  // of the steps so far
+  bool familiar_ = false;              // the step needs no memory that those did not
   Trace* trace_ = nullptr;
   std::function<void(int)> step_job_;
 };

@@ -45,6 +45,7 @@ void Trainer::make_gpu_models() {
   resident_.resize(replicas);
   std::vector<Device> devices;
   for (int replica = 0; replica < options_.replicas; ++replica) devices.push_back(device_of(replica));
+  device_memory::select(device());  // this thread, too, leaves other ranks' GPUs alone
   std::vector<std::unique_ptr<dist::DeviceCommunicator>> gpus;
   if (options_.nccl) gpus = dist::open_nccl(world_, devices);
   group_.team().run([&](int replica) {
@@ -78,7 +79,7 @@ const nn::Arena& Trainer::gradients_to_compute(int replica, std::int64_t shard) 
 // Those who may wait for this replica on their GPUs learn that it cannot go on.
 void Trainer::run_step_on_gpus(int replica) {
   if (!options_.nccl) return run_step(replica);
-  gpu_exchanges_[replica]->begin();
+  gpu_exchanges_[replica]->begin(familiar_);
   try {
     run_step(replica);
   } catch (const std::exception& error) {
@@ -87,8 +88,24 @@ void Trainer::run_step_on_gpus(int replica) {
   }
 }
 
+// Asking a driver for memory can wait for all GPUs of the process: while a replica may still do that, no GPU is to wait
+// for another's part of a sum.
+void Trainer::add_up_by_nccl(int replica) {
+  if (!familiar_) meet_all(replica);
+  gpu_exchanges_[replica]->finish();
+  if (!familiar_) meet_all(replica);
+}
+
+// The replicas of all ranks, which may be threads of one process.
+void Trainer::meet_all(int replica) {
+  meet(replica);
+  if (world_.size() == 1) return;
+  if (replica == 0) world_.all().barrier();
+  meet(replica);
+}
+
 void Trainer::add_up_on_gpu(int replica) {
-  if (options_.nccl) return gpu_exchanges_[replica]->finish();
+  if (options_.nccl) return add_up_by_nccl(replica);
   if (gradients_.size() > 1)
     kTreeSum.on(device())(gradient_starts_.data(), static_cast<int>(gradients_.size()), 0, model().layout().elements(),
                           sums());

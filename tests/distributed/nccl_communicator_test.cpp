@@ -32,14 +32,14 @@ std::span<float> span_of(const Tensor& tensor) {
   return {static_cast<float*>(tensor.raw()), static_cast<std::size_t>(tensor.elements())};
 }
 
-// The replicas of one process.
-void run_replicas(int count, const std::function<void(DeviceCommunicator&)>& job,
-                  std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+// The replicas of one process, who meet when they have their memory.
+using Job = std::function<void(DeviceCommunicator& group, const std::function<void()>& meet)>;
+void run_replicas(int count, const Job& job, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
   const std::unique_ptr<World> world = alone();
   world->set_timeout(timeout);
   const auto communicators = open_nccl(*world, gpus(count));
   ReplicaTeam team(count);
-  team.run([&](int replica) { job(*communicators[replica]); });
+  team.run([&](int replica) { job(*communicators[replica], [&] { team.meet(replica); }); });
 }
 
 TEST(Nccl, HasAVersion) { EXPECT_EQ(nccl_version().substr(0, 2), "2."); }
@@ -47,11 +47,12 @@ TEST(Nccl, HasAVersion) { EXPECT_EQ(nccl_version().substr(0, 2), "2."); }
 TEST(Nccl, ReplicasOfAProcessAddUp) {
   if (gpu_count() == 0) GTEST_SKIP() << "no GPU";
   for (int count = 1; count <= gpu_count(); ++count)
-    run_replicas(count, [&](DeviceCommunicator& group) {
+    run_replicas(count, [&](DeviceCommunicator& group, const std::function<void()>& meet) {
       EXPECT_EQ(group.size(), count);
       EXPECT_EQ(group.device().index, group.rank());
       for (const std::int64_t elements : {1, 1003, 70000}) {
         const Tensor values = filled(elements, static_cast<float>(group.rank() + 1), group.device());
+        meet();
         group.follow_thread();
         group.all_reduce(span_of(values));
         group.hold_thread();
@@ -64,9 +65,10 @@ TEST(Nccl, ReplicasOfAProcessAddUp) {
 TEST(Nccl, DoublesAndBroadcastsTravelInTheirOrder) {
   const int count = gpu_count();
   if (count == 0) GTEST_SKIP() << "no GPU";
-  run_replicas(count, [&](DeviceCommunicator& group) {
+  run_replicas(count, [&](DeviceCommunicator& group, const std::function<void()>& meet) {
     const Tensor bytes = filled(100, static_cast<float>(group.rank()), group.device());
     const Tensor sums = Tensor::zeros({50}, DType::f32, group.device());
+    meet();
     group.follow_thread();
     for (int i = 0; i < 3; ++i) group.all_reduce(span_of(bytes));
     group.broadcast(std::as_writable_bytes(span_of(bytes)), count - 1);
@@ -87,6 +89,7 @@ TEST(Nccl, RanksAddUp) {
       EXPECT_EQ(group[0]->rank(), world.rank());
       EXPECT_EQ(group[0]->size(), count);
       const Tensor values = filled(5000, 1, group[0]->device());
+      world.all().barrier();
       group[0]->follow_thread();
       group[0]->all_reduce(span_of(values));
       group[0]->wait();
@@ -102,6 +105,9 @@ TEST(Nccl, RanksOfSeveralReplicasAddUp) {
     team.run([&](int replica) {
       EXPECT_EQ(group[replica]->rank(), 2 * world.rank() + replica);
       const Tensor values = filled(10, 1, group[replica]->device());
+      team.meet(replica);
+      if (replica == 0) world.all().barrier();
+      team.meet(replica);
       group[replica]->follow_thread();
       group[replica]->all_reduce(span_of(values));
       group[replica]->wait();
@@ -127,8 +133,9 @@ TEST(Nccl, AReplicaThatIsMissingIsNamed) {
                [] {
                  run_replicas(
                      2,
-                     [](DeviceCommunicator& group) {
+                     [](DeviceCommunicator& group, const std::function<void()>& meet) {
                        const Tensor values = filled(10, 1, group.device());
+                       meet();
                        group.follow_thread();
                        if (group.rank() == 0) group.all_reduce(span_of(values));
                        if (group.rank() == 0) group.wait();
@@ -144,6 +151,7 @@ TEST(Nccl, ARankThatIsMissingIsNamed) {
       world.set_timeout(kSoon);
       const auto group = open_nccl(world, gpus(1, world.rank()));
       const Tensor values = filled(10, 1, group[0]->device());
+      world.all().barrier();
       group[0]->follow_thread();
       if (world.rank() == 1) return;
       group[0]->all_reduce(span_of(values));
@@ -165,8 +173,9 @@ TEST(Nccl, ARankThatNeverJoinsIsNamed) {
 TEST(Nccl, WhoCannotGoOnTellsTheOthers) {
   if (gpu_count() < 2) GTEST_SKIP() << "fewer than two GPUs";
   std::atomic<bool> asked = false;
-  run_replicas(2, [&](DeviceCommunicator& group) {
+  run_replicas(2, [&](DeviceCommunicator& group, const std::function<void()>& meet) {
     const Tensor values = filled(10, 1, group.device());
+    meet();
     group.follow_thread();
     if (group.rank() == 1) {
       while (!asked) std::this_thread::yield();

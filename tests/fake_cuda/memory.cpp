@@ -165,14 +165,28 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   *block = nullptr;
   ++counters().allocations;
   if (bytes == 0) return cudaSuccess;
+  if (const cudaError_t error = check_nobody_waits("cudaMalloc"); error != cudaSuccess) return error;
   if (bytes > kDeviceBytes) return cudaErrorMemoryAllocation;
   *block = memory(current_device()).allocate(bytes);
   return *block == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
+namespace {
+
+// As CUDA does, it waits for the work of the device.
+cudaError_t check_before_freeing(const char* call) {
+  {
+    const std::lock_guard lock(machine_lock());
+    if (const cudaError_t error = check_nobody_waits(call); error != cudaSuccess) return error;
+  }
+  return run_all();
+}
+
+}  // namespace
+
 cudaError_t cudaFree(void* block) {
   if (block == nullptr) return cudaSuccess;
-  if (const cudaError_t error = run_all(); error != cudaSuccess) return error;  // as CUDA's does
+  if (const cudaError_t error = check_before_freeing("cudaFree"); error != cudaSuccess) return error;
   const std::lock_guard lock(machine_lock());
   const int device = device_of(block);
   if (device < 0 || !memory(device).release(block))
@@ -182,6 +196,7 @@ cudaError_t cudaFree(void* block) {
 
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
   const std::lock_guard lock(machine_lock());
+  if (const cudaError_t error = check_nobody_waits("cudaHostAlloc"); error != cudaSuccess) return error;
   *block = std::malloc(bytes);
   if (*block == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*block, kFresh, bytes);
@@ -191,7 +206,7 @@ cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
 
 cudaError_t cudaFreeHost(void* block) {
   if (block == nullptr) return cudaSuccess;
-  if (const cudaError_t error = run_all(); error != cudaSuccess) return error;
+  if (const cudaError_t error = check_before_freeing("cudaFreeHost"); error != cudaSuccess) return error;
   const std::lock_guard lock(machine_lock());
   if (pinned_blocks().erase(block) == 0)
     return misuse(cudaErrorInvalidValue, "cudaFreeHost of what cudaHostAlloc did not give");

@@ -1,6 +1,9 @@
 #include <nccl.h>
 
 #include "tests/fake_cuda/machine.h"
+#include "tests/fake_cuda/nccl_shared.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,16 +38,20 @@ struct Collective {
   std::vector<Request> requests;
   bool done = false;
 
-  bool is_as(const Collective& other) const {
-    return reduces == other.reduces && count == other.count && type == other.type && root == other.root;
+  std::string text() const {
+    return (reduces ? "sum of " : "broadcast of ") + std::to_string(count) + " of type " + std::to_string(type) +
+           " from " + std::to_string(root);
   }
 };
 
 // The ranks that have one id.
 struct Clique {
-  std::vector<ncclComm_t> members;              // null: has not come
+  Clique(const std::string& id, int ranks) : members(static_cast<std::size_t>(ranks)), shared(id, ranks) {}
+
+  std::vector<ncclComm_t> members;              // null: of another process, or has not come
   std::deque<std::shared_ptr<Collective>> all;  // in their order
-  bool complete() const { return std::ranges::count(members, nullptr) == 0; }
+  SharedClique shared;
+  bool is_of_one_process() const { return std::ranges::count(members, nullptr) == 0; }
 };
 
 }  // namespace
@@ -78,6 +85,7 @@ thread_local std::vector<std::function<ncclResult_t()>> grouped;  // what the gr
 
 ncclResult_t refused(ncclResult_t result, const std::string& what) {
   misuse(cudaErrorInvalidValue, what);
+  cudaGetLastError();  // it is no error of CUDA's
   return result;
 }
 
@@ -89,26 +97,49 @@ ncclResult_t now_or_at_the_end(std::function<ncclResult_t()> call) {
 
 std::size_t size_of(ncclDataType_t type) { return type == ncclDouble ? 8 : type == ncclFloat ? 4 : 1; }
 
+// What becomes of the ranks' vectors.
 template <class T>
-void add_up(const Collective& collective) {
+std::vector<char> sum_of(const Collective& collective, const std::vector<const void*>& from) {
   std::vector<T> sum(collective.count);
-  for (const Request& request : collective.requests)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<const T*>(request.from)[i];
-  for (const Request& request : collective.requests) std::memcpy(request.to, sum.data(), sum.size() * sizeof(T));
+  for (const void* vector : from)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<const T*>(vector)[i];
+  const auto* begin = reinterpret_cast<const char*>(sum.data());
+  return {begin, begin + sum.size() * sizeof(T)};
+}
+std::vector<char> result_of(const Collective& collective, const std::vector<const void*>& from) {
+  if (collective.reduces && collective.type == ncclDouble) return sum_of<double>(collective, from);
+  if (collective.reduces) return sum_of<float>(collective, from);
+  const auto* begin = static_cast<const char*>(from[static_cast<std::size_t>(collective.root)]);
+  return {begin, begin + collective.count * size_of(collective.type)};
 }
 
 void perform(Collective& collective) {
-  const std::size_t bytes = collective.count * size_of(collective.type);
-  if (!collective.reduces) {
-    const std::vector<char> staged(static_cast<const char*>(collective.requests[collective.root].from),
-                                   static_cast<const char*>(collective.requests[collective.root].from) + bytes);
-    for (const Request& request : collective.requests) std::memcpy(request.to, staged.data(), bytes);
-  } else if (collective.type == ncclDouble) {
-    add_up<double>(collective);
-  } else {
-    add_up<float>(collective);
-  }
+  std::vector<const void*> from;
+  for (const Request& request : collective.requests) from.push_back(request.from);
+  const std::vector<char> result = result_of(collective, from);
+  for (const Request& request : collective.requests) std::memcpy(request.to, result.data(), result.size());
   collective.done = true;
+}
+
+// The same where ranks are processes: each puts in what it has, and takes the result by itself.
+bool meet_others(Collective& collective, ncclComm_t comm, std::int64_t number) {
+  if (comm->aborted) return true;
+  SharedClique& shared = comm->clique->shared;
+  Request& mine = collective.requests[comm->rank];
+  if (!mine.reached)
+    mine.reached =
+        shared.put(comm->rank, number, collective.text(), mine.from, collective.count * size_of(collective.type));
+  if (!mine.reached || !shared.all_put(number)) return false;
+  std::vector<const void*> from;
+  for (int rank = 0; rank < static_cast<int>(collective.requests.size()); ++rank) {
+    if (shared.what(rank) != collective.text()) comm->error = ncclInvalidUsage;
+    from.push_back(shared.bytes_of(rank));
+  }
+  if (comm->error != ncclSuccess) return false;
+  const std::vector<char> result = result_of(collective, from);
+  std::memcpy(mine.to, result.data(), result.size());
+  shared.take(comm->rank, number);
+  return true;
 }
 
 // A rank's part of a collective, on its stream: waits for the streams of the others to come to theirs.
@@ -131,6 +162,7 @@ bool meet(Collective& collective, ncclComm_t comm) {
 
 ncclResult_t check_request(const Collective& asked, const Request& request, ncclComm_t comm) {
   if (std::ranges::count(comms(), comm) != 1) return refused(ncclInvalidArgument, "a communicator that does not live");
+  if (cudaPeekAtLastError() != cudaSuccess) return refused(ncclUnhandledCudaError, "an error that nobody has taken");
   if (comm->aborted || comm->error != ncclSuccess) return refused(ncclInvalidUsage, "a communicator that has failed");
   const int ranks = static_cast<int>(comm->clique->members.size());
   if (asked.root < 0 || asked.root >= ranks) return refused(ncclInvalidArgument, "a root that is no rank");
@@ -158,37 +190,54 @@ ncclResult_t ask(const Collective& asked, Request request, ncclComm_t comm) {
     all.back()->broken = std::exchange(break_next, false);
   }
   const std::shared_ptr<Collective> collective = all[comm->asked];
-  if (!collective->is_as(asked)) return refused(ncclInvalidArgument, "another collective than the other ranks'");
-  ++comm->asked;
+  if (collective->text() != asked.text())
+    return refused(ncclInvalidArgument, "another collective than the other ranks'");
+  const auto number = static_cast<std::int64_t>(comm->asked++);
   ++comm->pending;
   request.asked = true;
   collective->requests[comm->rank] = request;
-  enqueue_waiting(request.stream, [collective, comm] {
-    if (!meet(*collective, comm)) return false;
+  enqueue_waiting(request.stream, [collective, comm, number] {
+    const bool alone = comm->clique->is_of_one_process();
+    if (!(alone ? meet(*collective, comm) : meet_others(*collective, comm, number))) return false;
     --comm->pending;
     return true;
   });
   return ncclSuccess;
 }
 
+constexpr const char* kIds = "lockring-fake-nccl-";
+std::string own_ids() { return kIds + std::to_string(getpid()) + "-"; }
+
 // Takes the rank's place; the caller waits for the others then.
 ncclResult_t join(ncclComm_t* comm, int ranks, const std::string& id, int rank, int device) {
   if (ranks < 1 || rank < 0 || rank >= ranks) return refused(ncclInvalidArgument, "a rank that cannot be");
+  const bool of_another_process = id.starts_with(kIds) && !id.starts_with(own_ids());
+  if (of_another_process) cliques().try_emplace(id);
   const auto found = cliques().find(id);
   if (found == cliques().end()) return refused(ncclInvalidArgument, "an id that ncclGetUniqueId did not give");
   std::shared_ptr<Clique>& clique = found->second;
-  if (clique == nullptr) clique = std::make_shared<Clique>(Clique{std::vector<ncclComm_t>(ranks), {}});
+  if (clique == nullptr) clique = std::make_shared<Clique>(id, ranks);
   if (std::ssize(clique->members) != ranks) return refused(ncclInvalidArgument, "another number of ranks");
   if (clique->members[rank] != nullptr) return refused(ncclInvalidUsage, "a rank that is there already");
   for (const ncclComm_t other : clique->members)
     if (other != nullptr && other->device == device) return refused(ncclInvalidUsage, "a device of two ranks");
   *comm = new ncclComm{clique, rank, device};
   clique->members[rank] = *comm;
+  clique->shared.join(rank);
   comms().push_back(*comm);
   return ncclSuccess;
 }
 
 }  // namespace
+
+cudaError_t fake_cuda::check_nobody_waits(const char* call) {
+  const bool awaited = std::ranges::any_of(comms(), [](ncclComm_t comm) {
+    return comm->device == current_device() && comm->asked < comm->clique->all.size() &&
+           !comm->clique->all[comm->asked]->broken;
+  });
+  if (!awaited) return cudaSuccess;
+  return misuse(cudaErrorInvalidValue, std::string(call) + " while other devices wait in NCCL for this one");
+}
 
 void fake_cuda::break_next_collective() {
   const std::lock_guard lock(machine_lock());
@@ -221,7 +270,7 @@ ncclResult_t ncclGetVersion(int* version) {
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(machine_lock());
   static int count = 0;
-  const std::string text = "clique " + std::to_string(++count);
+  const std::string text = own_ids() + std::to_string(++count);
   std::memset(id->internal, 0, sizeof(id->internal));
   std::memcpy(id->internal, text.data(), text.size());
   cliques()[text] = nullptr;
@@ -235,7 +284,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
     if (result != ncclSuccess) return result;
   }
   return now_or_at_the_end([clique = (*comm)->clique] {
-    run_until([&] { return clique->complete(); });
+    run_until([&] { return clique->shared.all_joined(); });
     return ncclSuccess;
   });
 }

@@ -105,6 +105,7 @@ TEST_F(FakeNccl, ABrokenCollectiveIsAnErrorOfItsRanks) {
   ASSERT_EQ(cudaEventRecord(event, streams_[0]), cudaSuccess);
   ncclResult_t state = ncclSuccess;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
   ASSERT_EQ(ncclCommGetAsyncError(comms_[0], &state), ncclSuccess);
   EXPECT_EQ(state, ncclRemoteError);
   EXPECT_EQ(add(0), ncclInvalidUsage);
@@ -130,6 +131,20 @@ TEST_F(FakeNccl, MisuseIsRefused) {
   EXPECT_EQ(ncclAllReduce(blocks_[0], blocks_[0], kCount, ncclFloat, ncclSum, nullptr, streams_[0]),
             ncclInvalidArgument);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+}
+
+TEST_F(FakeNccl, MemoryIsNotAskedForWhileOthersWait) {
+  ASSERT_EQ(add(0), ncclSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  void* block = nullptr;
+  EXPECT_NE(cudaMalloc(&block, 16), cudaSuccess);
+  EXPECT_NE(last_misuse().find("cudaMalloc while other devices wait"), std::string::npos);
+  EXPECT_NE(cudaHostAlloc(&block, 16, cudaHostAllocPortable), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&block, 16), cudaSuccess);  // nobody waits for this one
+  last_misuse();
+  ASSERT_EQ(add(1), ncclSuccess);
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
 }
 
 TEST_F(FakeNccl, RanksAskForTheSame) {
