@@ -8,8 +8,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-TESTS = ("core", "devices", "models", "nccl", "nn", "ops")
+TESTS = ("core", "ops", "devices", "nccl", "models", "nn")  # what tells most about a GPU first
 DATA = Path("/usr/share/datasets/fashion-mnist")
+REFERENCES = "tests/models/reference"  # answers that the tests of models compare with
 MOST_BYTES = 60 << 20
 ARCHIVE = "programs.tar.gz"
 # CUDA's are that machine's own, and so is the C library; the others are taken along unless they are static.
@@ -52,15 +53,19 @@ def library_path():
 
 
 def environment(root):
-    """In which the programs find their libraries."""
+    """In which the programs find their libraries, and their tests what these compare with; for nothing else, since
+    Python brings libraries of its own."""
     own = [str(root / "lib")] if (root / "lib").is_dir() else []
     before = os.environ.get("LD_LIBRARY_PATH", "")
-    return os.environ | {"LD_LIBRARY_PATH": ":".join([*own, *library_path(), *filter(None, [before])])}
+    return os.environ | {"LD_LIBRARY_PATH": ":".join([*own, *library_path(), *filter(None, [before])]),
+                         "LOCKRING_MODEL_REFERENCES": str(root / REFERENCES)}
 
 
 def libraries_of(program):
     """Paths of the shared libraries that the program needs and another machine may lack."""
     text = subprocess.run(["ldd", program], check=True, text=True, stdout=subprocess.PIPE).stdout
+    if missing := [line.strip() for line in text.splitlines() if "not found" in line]:
+        sys.exit(f"gpu_check: {program} misses libraries: {', '.join(missing)}")
     paths = [Path(line.split("=>")[1].split("(")[0].strip()) for line in text.splitlines() if "=> /" in line]
     return [path for path in paths if not path.name.startswith(OF_THE_MACHINE)]
 
@@ -78,7 +83,7 @@ def gather(root, built, folder):
             libraries |= {path.name: path.resolve() for path in libraries_of(program)}
         for name, path in libraries.items():
             archive.add(path, f"lib/{name}")
-    for part in ("scripts/gpu", "scripts/bench/peers"):
+    for part in ("scripts/gpu", "scripts/bench/peers", REFERENCES):
         shutil.copytree(root / part, folder / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(root / "scripts/gpu_check", folder / "scripts/gpu_check")
     (folder / "data").mkdir(exist_ok=True)
@@ -87,17 +92,23 @@ def gather(root, built, folder):
 
 
 def unpack(root):
-    """What was gathered, once, where it is."""
-    if (root / ARCHIVE).exists() and not (root / "build/cuda").exists():
-        with tarfile.open(root / ARCHIVE) as archive:
-            archive.extractall(root)
+    """What was gathered, once, where it is; whole or not at all."""
+    if not (root / ARCHIVE).exists() or (root / "build").exists():
+        return
+    partial = Path(tempfile.mkdtemp(prefix="unpacking-", dir=root))
+    with tarfile.open(root / ARCHIVE) as archive:
+        archive.extractall(partial)
+    for part in ("lib", "build"):
+        (partial / part).rename(root / part)
+    partial.rmdir()
 
 
 def pack(root, folder):
     """Gathers programs for Hopper alone and without MPI."""
     built = root / "build/gpu_check"
+    # The machine's own libraries must not find parts of the static ones in the programs.
     configure_and_build(root, built, "-DCMAKE_CUDA_ARCHITECTURES=90", "-DLOCKRING_MPI=OFF",
-                        "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc")
+                        "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL")
     gather(root, built, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / (1 << 20):.1f} MB")

@@ -1,5 +1,6 @@
 """The parts of a check. Each yields a dictionary: ok, and rows for a table or notes."""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -30,28 +31,37 @@ class Check:
         self.work = Path(self.folder.name)
         self.dataset_ready = False
         self.gpu_name = ""
+        self.notes = []  # of the programs, in this part
         self.figures = {}  # by what, model and batch
 
     def run(self, name):
+        """What a part found out, with what the programs had to note. Whatever happens in it is a part of the report."""
+        self.notes = []
         try:
-            return PARTS[name](self)
-        except (RuntimeError, ValueError, OSError, KeyError) as error:
-            return {"ok": False, "notes": [str(error)]}
+            result = PARTS[name](self)
+        except Exception as error:
+            result = {"ok": False, "notes": [str(error) if isinstance(error, RuntimeError) else repr(error)]}
+        if self.notes:
+            result["notes"] = [*result.get("notes", []), *dict.fromkeys(self.notes)]
+        return result
 
     def call(self, command, limit=120, **environment):
         """What a command prints; RuntimeError with its last words if it fails or takes longer than it may."""
+        own = command[0] in self.programs.values()
         left = min(limit, self.deadline - time.monotonic())
         words = " ".join(map(str, command))
         if left < 1:
             raise RuntimeError(f"no time is left for: {words}")
         try:
             done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  timeout=left, env=self.environment | environment, stdin=subprocess.DEVNULL)
+                                  timeout=left, env=(self.environment if own else os.environ) | environment,
+                                  stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"took more than {left:.0f} s: {words}") from None
         if done.returncode != 0:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
             raise RuntimeError(f"exit code {done.returncode}: {words}: {' / '.join(said)}")
+        self.notes += [line for line in done.stderr.splitlines() if line.startswith("note: ")]
         return done.stdout
 
     def lockring(self, *words, limit=120, **environment):
@@ -74,6 +84,7 @@ class Check:
         result = self.lockring("train", *words, *self.data_options(), "--device", device, "--run-dir", folder, "--quiet",
                                limit=limit, **environment)
         lines = (folder / "metrics.jsonl").read_text().splitlines()
+        self.notes += [line for line in (folder / "log.txt").read_text().splitlines() if line.startswith("note: ")]
         return result | {"epochs_done": [json.loads(line) for line in lines], "folder": folder}
 
 
@@ -85,19 +96,21 @@ def machine(check):
     notes = [f"{key}: {gpus[key]}" for key in ("missing", "driver", "cuda", "cudnn", "cublas", "nccl") if gpus.get(key)]
     notes += [f"{device.get('name')}, capability {device.get('capability')}" for device in devices]
     wanted = check.args.device.startswith("cuda")
+    if wanted and not devices:
+        notes.append("there is no GPU here, so nothing else was tried")
     return {"ok": bool(devices) or not wanted, "name": check.gpu_name or "the CPU", "notes": notes}
 
 
 def tests(check):
-    """Every test program; in the smoke those of the runtime and of the ops that are quick to tell."""
-    rows = []
+    """Every test program, in a third of the time; in the smoke those of the runtime and of NCCL."""
+    rows, until = [], time.monotonic() + (check.deadline - time.monotonic()) / 3
     for name, program in check.programs.items():
         if not name.endswith("tests") or (check.args.smoke and name not in ("core tests", "nccl tests")):
             continue
         start = time.monotonic()
         row = {"program": name}
         try:
-            output = check.call([program, "--gtest_brief=1"], 240, NVIDIA_TF32_OVERRIDE="0")
+            output = check.call([program, "--gtest_brief=1"], max(until - start, 1), NVIDIA_TF32_OVERRIDE="0")
             counts = {word: int(count) for word, count in re.findall(r"\[  (PASSED|SKIPPED) +\] (\d+) test", output)}
             row |= {"passed": counts.get("PASSED", 0), "skipped": counts.get("SKIPPED", 0), "ok": True}
         except RuntimeError as error:

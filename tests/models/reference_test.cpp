@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kImages = 1000;
 constexpr std::uint32_t kProbes = 2000;
+
+// The source tree's, unless the test was taken to another machine.
+std::string references() {
+  const char* elsewhere = std::getenv("LOCKRING_MODEL_REFERENCES");
+  return elsewhere != nullptr ? elsewhere : LOCKRING_MODEL_REFERENCES;
+}
 
 double made_up(std::uint32_t stream, std::uint32_t i) {
   std::uint32_t h = i * 2654435761U + stream * 40503U + 1;
@@ -114,7 +121,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
       expect_fingerprint(arena.view(segments[i]), scale, static_cast<std::uint32_t>(i), expected[i], segments[i].name);
   }
 
-  const Json reference_ = Json::parse(read_file(LOCKRING_MODEL_REFERENCES "/" + GetParam() + ".json"));
+  const Json reference_ = Json::parse(read_file(references() + "/" + GetParam() + ".json"));
   nn::Model model_{find_architecture(GetParam()).build({}), 0};
   nn::Arena gradients_{model_.parameters().shared_layout()};
 };
