@@ -9,6 +9,11 @@ namespace {
 // images in double.
 constexpr std::int64_t kBlock = 64;
 
+// Sums over pixels that are added up side by side, since each addition waits for the one before.
+constexpr int kChains = 4;
+
+LOCKRING_INLINE Vector total(const Vector* chains) { return (chains[0] + chains[1]) + (chains[2] + chains[3]); }
+
 LOCKRING_INLINE std::int64_t block_size(std::int64_t channels, std::int64_t first) {
   return channels - first < kBlock ? channels - first : kBlock;
 }
@@ -38,16 +43,22 @@ LOCKRING_INLINE void load_terms(const BatchNormTerms& terms, std::int64_t first,
 LOCKRING_INLINE void image_moments(const float* x, std::int64_t pixels, std::int64_t channels, std::int64_t size,
                                    float* sums, float* squares) {
   for (std::int64_t c = 0; c < size; c += kLanes) {
-    Vector sum = {};
-    for (std::int64_t i = 0; i < pixels; ++i) sum += load(x + i * channels + c, size - c);
-    const Vector mean = sum / static_cast<float>(pixels);
-    Vector square = {};
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      const Vector difference = load(x + i * channels + c, size - c) - mean;
-      square = fma(difference, difference, square);
-    }
-    store(sums + c, sum);
-    store(squares + c, square);
+    Vector sum[kChains] = {};
+    for (std::int64_t i = 0; i < pixels; i += kChains)
+#pragma GCC unroll 4
+      for (int j = 0; j < kChains; ++j)
+        if (i + j < pixels) sum[j] += load(x + (i + j) * channels + c, size - c);
+    const Vector mean = total(sum) / static_cast<float>(pixels);
+    Vector square[kChains] = {};
+    for (std::int64_t i = 0; i < pixels; i += kChains)
+#pragma GCC unroll 4
+      for (int j = 0; j < kChains; ++j)
+        if (i + j < pixels) {
+          const Vector difference = load(x + (i + j) * channels + c, size - c) - mean;
+          square[j] = fma(difference, difference, square[j]);
+        }
+    store(sums + c, total(sum));
+    store(squares + c, total(square));
   }
 }
 
@@ -112,18 +123,21 @@ void batch_norm_sums(const BatchNormShape& shape, const float* x, const float* d
       float image_products[kBlock] = {};
       float image_sums[kBlock] = {};
       for (std::int64_t c = 0; c < size; c += kLanes) {
-        Vector product = {};
-        Vector sum = {};
-        for (std::int64_t i = 0; i < shape.pixels; ++i) {
-          const std::int64_t at = (image * shape.pixels + i) * shape.channels + first + c;
-          const Vector centred = load(x + at, size - c) - load(block.mean + c);
-          const Vector z = fma(centred, load(block.scale + c), load(block.beta + c));
-          const Vector dz = z <= floor ? Vector{} : load(dy + at, size - c);
-          product = fma(dz, centred, product);
-          sum += dz;
-        }
-        store(image_products + c, product);
-        store(image_sums + c, sum);
+        const Vector mean = load(block.mean + c), scale = load(block.scale + c), beta = load(block.beta + c);
+        Vector product[kChains] = {};
+        Vector sum[kChains] = {};
+        for (std::int64_t i = 0; i < shape.pixels; i += kChains)
+#pragma GCC unroll 4
+          for (int j = 0; j < kChains; ++j)
+            if (i + j < shape.pixels) {
+              const std::int64_t at = (image * shape.pixels + i + j) * shape.channels + first + c;
+              const Vector centred = load(x + at, size - c) - mean;
+              const Vector dz = fma(centred, scale, beta) <= floor ? Vector{} : load(dy + at, size - c);
+              product[j] = fma(dz, centred, product[j]);
+              sum[j] += dz;
+            }
+        store(image_products + c, total(product));
+        store(image_sums + c, total(sum));
       }
       for (std::int64_t c = 0; c < kBlock; ++c) products[c] += image_products[c];
       for (std::int64_t c = 0; c < kBlock; ++c) sums[c] += image_sums[c];
