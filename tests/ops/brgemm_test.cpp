@@ -49,7 +49,7 @@ void expect_in_promised_order(const BrgemmShape& s, std::int64_t pairs) {
 }
 
 TEST(Brgemm, SumsEachElementInThePromisedOrder) {
-  for (const std::int64_t cols : {1, 3, 6, 10, 16, 20, 32, 64, 84, 112})
+  for (const std::int64_t cols : {1, 3, 6, 10, 16, 20, 32, 64, 67, 80, 84, 112, 144})
     for (const std::int64_t rows : {1, 2, 3, 8, 10, 13, 26, 64})
       for (const std::int64_t inner : {1, 3, 10, 64})
         for (const bool transposed : {false, true})
