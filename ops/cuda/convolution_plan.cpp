@@ -33,7 +33,8 @@ void take_best(const std::array<Found, kMostAlgorithms>& found, int count, Convo
     if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
     plan.algorithm = static_cast<int>(candidate.algo);
     plan.workspace_bytes = candidate.memory;
-    LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, candidate.mathType));
+    if (lockring::cuda::uses_tf32())
+      LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, candidate.mathType));
     return;
   }
   fail(ErrorCode::device, "cuDNN has no algorithm for this convolution");
@@ -72,6 +73,7 @@ ConvolutionPlan::ConvolutionPlan(const ConvShape& s) {
   LOCKRING_CHECK_CUDA(cudnnSetConvolution2dDescriptor(convolution, as_int(s.padding), as_int(s.padding),
                                                       as_int(s.stride), as_int(s.stride), 1, 1, CUDNN_CROSS_CORRELATION,
                                                       CUDNN_DATA_FLOAT));
+  if (!lockring::cuda::uses_tf32()) LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH));
 }
 
 ConvolutionPlan::~ConvolutionPlan() {

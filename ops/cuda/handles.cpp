@@ -3,6 +3,8 @@
 #include "core/cuda/stream.h"
 
 #include <array>
+#include <cstdlib>
+#include <string_view>
 
 namespace lockring::cuda {
 namespace {
@@ -46,6 +48,14 @@ cublasLtHandle_t cublas_handle() {
   Handles& mine = handles();
   if (mine.cublas == nullptr) LOCKRING_CHECK_CUDA(cublasLtCreate(&mine.cublas));
   return mine.cublas;
+}
+
+bool uses_tf32() {
+  static const bool answer = [] {
+    const char* text = std::getenv("NVIDIA_TF32_OVERRIDE");
+    return text == nullptr || std::string_view(text) != "0";
+  }();
+  return answer;
 }
 
 }  // namespace lockring::cuda

@@ -56,7 +56,8 @@ ProductPlan::ProductPlan(const ProductShape& s, cublasLtEpilogue_t epilogue) {
     LOCKRING_CHECK_CUDA(cublasLtMatrixLayoutCreate(to, CUDA_R_32F, static_cast<std::uint64_t>(rows),
                                                    static_cast<std::uint64_t>(columns), rows));
   };
-  LOCKRING_CHECK_CUDA(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F));
+  const cublasComputeType_t compute = lockring::cuda::uses_tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  LOCKRING_CHECK_CUDA(cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F));
   layout(&a, s.transpose_a, s.m, s.k);
   layout(&b, s.transpose_b, s.k, s.n);
   layout(&d, false, s.m, s.n);

@@ -13,9 +13,9 @@ DATA = Path("/usr/share/datasets/fashion-mnist")
 REFERENCES = "tests/models/reference"  # answers that the tests of models compare with
 MOST_BYTES = 60 << 20
 ARCHIVE = "programs.tar.gz"
-# CUDA's are that machine's own, and so is the C library; the others are taken along unless they are static.
+# CUDA's are that machine's own, and so are the C and C++ libraries, which CUDA's share; the others are taken along.
 OF_THE_MACHINE = ("libcuda", "libcudart", "libcudnn", "libcublas", "libnccl", "libc.so", "libm.so", "libpthread",
-                  "libdl.so", "librt.so", "libresolv", "ld-linux")
+                  "libdl.so", "librt.so", "libresolv", "ld-linux", "libstdc++", "libgcc_s")
 
 
 def programs(build):
@@ -106,9 +106,7 @@ def unpack(root):
 def pack(root, folder):
     """Gathers programs for Hopper alone and without MPI."""
     built = root / "build/gpu_check"
-    # The machine's own libraries must not find parts of the static ones in the programs.
-    configure_and_build(root, built, "-DCMAKE_CUDA_ARCHITECTURES=90", "-DLOCKRING_MPI=OFF",
-                        "-DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL")
+    configure_and_build(root, built, "-DCMAKE_CUDA_ARCHITECTURES=90", "-DLOCKRING_MPI=OFF")
     gather(root, built, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / (1 << 20):.1f} MB")

@@ -125,6 +125,26 @@ class ProgramTest(unittest.TestCase):
         self.assertIn("nowhere", results["parts"]["agreement"]["notes"][0])
         self.assertTrue(results["parts"]["machine"]["ok"], results)
 
+    def test_without_a_gpu_the_report_says_so_and_no_more(self):
+        gpus = json.loads(subprocess.run([PROGRAM, "doctor", "--json"], check=True, capture_output=True).stdout)["gpus"]
+        if gpus.get("devices"):
+            self.skipTest("there is a GPU")
+        done, results = self.check("--smoke", "--parts", "machine,agreement")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(list(results["parts"]), ["machine"])
+        self.assertIn("there is no GPU here", results["parts"]["machine"]["notes"][-1])
+        self.assertIn("there is no GPU here", done.stdout)
+
+    def test_what_the_programs_note_is_in_the_report(self):
+        script = self.built / "lockring"
+        script.unlink()
+        script.write_text("#!/bin/sh\necho 'note: slow' >&2\necho '{\"gpus\": {\"devices\": []}}'\n")
+        script.chmod(0o755)
+        done, results = self.check("--parts", "machine,training", "--device", "cpu")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(results["parts"]["machine"]["notes"], ["note: slow"])
+        self.assertIn("KeyError", results["parts"]["training"]["notes"][0])
+
     def test_no_part_takes_longer_than_there_is(self):
         done, results = self.check("--minutes", "0.0001", "--parts", "machine", "--device", "cpu")
         self.assertEqual(done.returncode, 1)
