@@ -9,9 +9,17 @@
 namespace lockring::models {
 namespace {
 
-void add_conv_norm(nn::Sequential& to, const std::string& name, std::int64_t in, std::int64_t out) {
+void add_conv(nn::Sequential& to, const std::string& name, std::int64_t in, std::int64_t out) {
   to.add<nn::Conv2d>(name + ".conv", in, out, 3, nn::Conv2dLayerOptions{.padding = 1, .bias = false});
-  to.add<nn::BatchNorm>(name + ".norm", out, Activation::relu);
+}
+
+void add_norm(nn::Sequential& to, const std::string& name, std::int64_t channels) {
+  to.add<nn::BatchNorm>(name + ".norm", channels, Activation::relu);
+}
+
+void add_conv_norm(nn::Sequential& to, const std::string& name, std::int64_t in, std::int64_t out) {
+  add_conv(to, name, in, out);
+  add_norm(to, name, out);
 }
 
 void add_residual(nn::Sequential& to, const std::string& name, std::int64_t channels) {
@@ -21,12 +29,14 @@ void add_residual(nn::Sequential& to, const std::string& name, std::int64_t chan
   to.add<nn::Residual>(name, std::move(body));
 }
 
-// Pools early and widens late: most of the work is done on 7 x 7 and 14 x 14 planes.
+// Pools early, even before the first normalisation, and widens late: most of the work is done on 7 x 7 and 14 x 14
+// planes.
 std::unique_ptr<nn::Module> residual_network(const ImageSpec& images, std::int64_t width) {
   Plane(images).pool().pool();
   auto model = std::make_unique<nn::Sequential>();
-  add_conv_norm(*model, "stem", images.channels, width);
+  add_conv(*model, "stem", images.channels, width);
   model->add<nn::MaxPool2d>("pool1", 2);
+  add_norm(*model, "stem", width);
   add_conv_norm(*model, "widen1", width, 2 * width);
   add_residual(*model, "block1", 2 * width);
   model->add<nn::MaxPool2d>("pool2", 2);
