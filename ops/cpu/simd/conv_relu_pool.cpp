@@ -1,6 +1,6 @@
 #include "ops/conv_relu_pool_kernel.h"
 
-#include "ops/cpu/simd/vector.h"
+#include "ops/cpu/simd/winograd_lines.h"
 
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
@@ -52,6 +52,23 @@ void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std
       pool_one(places, bias[c], y + place * channels + c, source + place * channels + c);
     }
   }
+}
+
+void winograd_pool(const float* m, std::int64_t point_stride, std::int64_t windows, std::int64_t channels,
+                   const float* bias, float* y, std::uint8_t* source) {
+  for (std::int64_t window = 0; window < windows; ++window)
+    for (std::int64_t c = 0; c < channels; c += kLanes) {
+      const std::int64_t at = window * channels + c;
+      Vector places[4];
+      transform_square<4, 2>(
+          Winograd<2>::output,
+          [&](int j, Vector* column) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) column[i] = load(m + (4 * i + j) * point_stride + at);
+          },
+          [&](int i, int j, Vector value) { places[2 * i + j] = value; });
+      pool(places, load(bias + c), y + at, source + at);
+    }
 }
 
 void unpool(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns, std::int64_t channels,
@@ -113,12 +130,13 @@ void direct_conv_relu_pool(const ConvShape& s, const float* x, const float* pack
       Vector weights[9];
       for (int tap = 0; tap < 9; ++tap) weights[tap] = load(packed + tap * s.out + c);
       const Vector shift = load(bias + c);
-      for (std::int64_t place = 0; place < rows * columns; ++place) {
-        const std::int64_t to = (n * rows * columns + place) * s.out + c;
-        Vector places[4];
-        direct_place(x + (n * s.h + place / columns * 2) * s.w + place % columns * 2, s.w, weights, places);
-        pool(places, shift, y + to, source + to);
-      }
+      std::int64_t to = n * rows * columns * s.out + c;
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column, to += s.out) {
+          Vector places[4];
+          direct_place(x + (n * s.h + 2 * row) * s.w + 2 * column, s.w, weights, places);
+          pool(places, shift, y + to, source + to);
+        }
     }
 }
 
