@@ -37,22 +37,27 @@ void find_masks(const ConvShape& s, const std::uint8_t* source, std::int64_t win
         *masks++ = equal_bytes(source + first, s.out - first < kMaskBits ? s.out - first : kMaskBits, place);
 }
 
-// dx at the nine taps of one place += dy * w, over the channels of dy that came from there.
-LOCKRING_INLINE void add_place(const ConvShape& s, const float* dy, const std::uint64_t* masks, int place,
-                               const float* weights, float* corner) {
-  Vector sums[kTaps];
+// dx of the 4 x 4 inputs that a window's taps reach += dy * w, place by place.
+LOCKRING_INLINE void add_window(const ConvShape& s, const float* dy, const std::uint64_t* masks, const float* weights,
+                                float* corner) {
+  Vector sums[4][4];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) sums[i / 4][i % 4] = load(corner + (i / 4 * s.w + i % 4) * s.in);
+#pragma GCC unroll 4
+  for (int place = 0; place < 4; ++place)
+    for (std::int64_t first = 0; first < s.out; first += kMaskBits)
+      for (std::uint64_t mask = *masks++; mask != 0; mask &= mask - 1) {
+        const std::int64_t out = first + __builtin_ctzll(mask);
+        const Vector value = broadcast(dy[out]);
+        const float* from = weights + out * kTaps * kLanes;
 #pragma GCC unroll 9
-  for (int tap = 0; tap < kTaps; ++tap) sums[tap] = load(corner + input_at(s, place, tap));
-  for (std::int64_t word = 0; word < mask_words(s); ++word)
-    for (std::uint64_t mask = masks[word]; mask != 0; mask &= mask - 1) {
-      const std::int64_t out = word * kMaskBits + __builtin_ctzll(mask);
-      const Vector value = broadcast(dy[out]);
-      const float* from = weights + out * kTaps * kLanes;
-#pragma GCC unroll 9
-      for (int tap = 0; tap < kTaps; ++tap) sums[tap] = fma(value, load(from + tap * kLanes), sums[tap]);
-    }
-#pragma GCC unroll 9
-  for (int tap = 0; tap < kTaps; ++tap) store(corner + input_at(s, place, tap), sums[tap]);
+        for (int tap = 0; tap < kTaps; ++tap) {
+          Vector& sum = sums[place / 2 + tap / 3][place % 2 + tap % 3];
+          sum = fma(value, load(from + tap * kLanes), sum);
+        }
+      }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) store(corner + (i / 4 * s.w + i % 4) * s.in, sums[i / 4][i % 4]);
 }
 
 }  // namespace
@@ -71,8 +76,7 @@ void window_input_gradient(const ConvShape& shape, const float* dy, const std::u
     for (std::int64_t window = 0; window < windows; ++window) {
       const std::int64_t row = window / columns;
       float* corner = dx + ((row / rows * s.h + row % rows * 2) * s.w + window % columns * 2) * s.in + c;
-      for (int place = 0; place < 4; ++place)
-        add_place(s, dy + window * s.out, masks + (window * 4 + place) * words, place, weights, corner);
+      add_window(s, dy + window * s.out, masks + window * 4 * words, weights, corner);
     }
   }
 }
