@@ -36,7 +36,7 @@ std::string bar_utf8(double fraction, int columns) {
 
 std::string bar_ascii(double fraction, int columns) {
   const auto full = static_cast<std::size_t>(fraction * columns);
-  return "[" + std::string(full, '#') + std::string(columns - full, '-') + "]";
+  return fmt::format("[{}{}]", std::string(full, '#'), std::string(columns - full, '-'));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::string progress_bar(double fraction, std::string_view text, const ProgressS
   const int bar_columns = std::clamp(room, kLeastBarColumns, kBarColumns);
   const std::string bar = style.utf8 ? bar_utf8(fraction, bar_columns) : bar_ascii(fraction, bar_columns);
   const std::string shown = cut_to(behind, width - kEnds - bar_columns);
-  return style.color ? "\x1b[36m" + bar + "\x1b[0m" + shown : bar + shown;
+  return style.color ? fmt::format("\x1b[36m{}\x1b[0m{}", bar, shown) : bar + shown;
 }
 
 ProgressLine::ProgressLine(ProgressStyle style, std::FILE* stream) : style_(style), stream_(stream) {}
@@ -75,7 +75,7 @@ void ProgressLine::draw(double fraction, const std::string& text) {
   const ProgressStyle plain{.mode = style_.mode, .utf8 = style_.utf8, .color = false};
   const std::int64_t columns = columns_of(progress_bar(fraction, full, plain, width));
   const std::int64_t rest = std::max<std::int64_t>(drawn_columns_ - columns, 0);
-  const std::string line = "\r" + progress_bar(fraction, full, style_, width) + std::string(rest, ' ');
+  const std::string line = fmt::format("\r{}{}", progress_bar(fraction, full, style_, width), std::string(rest, ' '));
   std::fwrite(line.data(), 1, line.size(), stream_);
   std::fflush(stream_);
   drawn_columns_ = columns + rest;
@@ -97,7 +97,7 @@ void ProgressLine::print(std::string_view text) {
 
 void ProgressLine::erase() {
   if (drawn_columns_ == 0) return;
-  const std::string blank = "\r" + std::string(drawn_columns_, ' ') + "\r";
+  const std::string blank = fmt::format("\r{}\r", std::string(drawn_columns_, ' '));
   std::fwrite(blank.data(), 1, blank.size(), stream_);
   std::fflush(stream_);
   drawn_columns_ = 0;

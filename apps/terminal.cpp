@@ -50,7 +50,8 @@ std::int64_t columns_of(std::string_view text) {
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);
   const int first = number < 0 ? 1 : 0;
-  for (int at = static_cast<int>(text.size()) - 3; at > first; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  for (int at = static_cast<int>(text.size()) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), 1, ',');
   return text;
 }
 

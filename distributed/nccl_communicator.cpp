@@ -121,12 +121,17 @@ NcclCommunicator::~NcclCommunicator() {
   } catch (const Error&) {
     give_up();
   }
-  if (comm_ != nullptr) ncclCommDestroy(comm_);
+  if (comm_ == nullptr) return;
+  ncclCommDestroy(comm_);
+  cudaSetDevice(device_.index);
 }
 
+// The last of a process cleans up after all, and may end on another's GPU.
 void NcclCommunicator::give_up() noexcept {
-  if (comm_ != nullptr) ncclCommAbort(comm_);
+  if (comm_ == nullptr) return;
+  ncclCommAbort(comm_);
   comm_ = nullptr;
+  cudaSetDevice(device_.index);
 }
 
 void NcclCommunicator::abandon(const std::string& why) {

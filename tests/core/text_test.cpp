@@ -51,7 +51,7 @@ TEST(Printable, CutsWhatNobodyReads) {
   EXPECT_EQ(printable(std::string(2000, 'x')), std::string(2000, 'x'));
   const std::string half(1000, 'x');
   EXPECT_EQ(printable(fmt::format("a{}\n", std::string(999'998, 'x'))),
-            "a" + half.substr(1) + " ... 998000 bytes ... " + half.substr(1) + "\\x0a");
+            fmt::format("a{0} ... 998000 bytes ... {0}\\x0a", half.substr(1)));
 }
 
 TEST(DidYouMean, EndsAMessage) {

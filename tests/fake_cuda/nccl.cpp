@@ -228,6 +228,9 @@ ncclResult_t join(ncclComm_t* comm, int ranks, const std::string& id, int rank, 
   return ncclSuccess;
 }
 
+// The original's last communicator of a process cleans up after the others, and leaves another device current.
+void end_elsewhere(const ncclComm& comm) { cudaSetDevice((comm.device + 1) % kDevices); }
+
 }  // namespace
 
 cudaError_t fake_cuda::check_nobody_waits(const char* call) {
@@ -293,6 +296,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const std::lock_guard lock(machine_lock());
   if (std::ranges::count(comms(), comm) != 1) return refused(ncclInvalidArgument, "a communicator that does not live");
   if (comm->pending > 0) return refused(ncclInvalidUsage, "a communicator that still works");
+  end_elsewhere(*comm);
   std::erase(comms(), comm);
   delete comm;
   return ncclSuccess;
@@ -303,6 +307,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(machine_lock());
   if (std::erase(comms(), comm) != 1) return refused(ncclInvalidArgument, "a communicator that does not live");
   comm->aborted = true;
+  end_elsewhere(*comm);
   return ncclSuccess;
 }
 
