@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 namespace lockring::kernels::cuda {
 namespace {
@@ -18,26 +19,35 @@ using lockring::cuda::check_call;
 using lockring::cuda::Scratch;
 
 constexpr int kMostAlgorithms = 16;
-constexpr std::int64_t kMostWorkspace = std::int64_t{64} << 20;  // what an algorithm may ask for
+constexpr std::int64_t kMostWorkspace = std::int64_t{128} << 20;  // what an algorithm may ask for
 
 int as_int(std::int64_t size) {
   check(size <= std::numeric_limits<int>::max(), "cuDNN takes no size of {}", size);
   return static_cast<int>(size);
 }
 
-// The fastest of what cuDNN found; it sorts them.
+// Whether sums are those of the definition, in whatever order. Transforms (FFT, Winograd) round otherwise.
+bool sums_products(cudnnConvolutionFwdAlgo_t algorithm) { return algorithm < CUDNN_CONVOLUTION_FWD_ALGO_FFT; }
+bool sums_products(cudnnConvolutionBwdDataAlgo_t algorithm) { return algorithm < CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT; }
+bool sums_products(cudnnConvolutionBwdFilterAlgo_t algorithm) {
+  return algorithm < CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3;
+}
+
+// The fastest of what cuDNN found; it sorts them. One that repeats its bits, if there is any; without TF32, where
+// float32 is meant to be exact, no transform.
 template <class Found>
 void take_best(const std::array<Found, kMostAlgorithms>& found, int count, ConvolutionPlan& plan) {
-  for (int i = 0; i < count; ++i) {
-    const Found& candidate = found[static_cast<std::size_t>(i)];
-    if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-    plan.algorithm = static_cast<int>(candidate.algo);
-    plan.workspace_bytes = candidate.memory;
-    if (lockring::cuda::uses_tf32())
-      LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, candidate.mathType));
-    return;
+  const bool tf32 = lockring::cuda::uses_tf32();
+  const Found* best = nullptr;
+  for (const Found& candidate : std::span(found).first(static_cast<std::size_t>(count))) {
+    if (candidate.status != CUDNN_STATUS_SUCCESS || !(tf32 || sums_products(candidate.algo))) continue;
+    const bool repeats = candidate.determinism == CUDNN_DETERMINISTIC;
+    if (best == nullptr || (repeats && best->determinism != CUDNN_DETERMINISTIC)) best = &candidate;
   }
-  fail(ErrorCode::device, "cuDNN has no algorithm for this convolution");
+  check(best != nullptr, ErrorCode::device, "cuDNN has no algorithm for it");
+  plan.algorithm = static_cast<int>(best->algo);
+  plan.workspace_bytes = best->memory;
+  if (tf32) LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, best->mathType));
 }
 
 using Key = std::array<std::int64_t, 13>;
