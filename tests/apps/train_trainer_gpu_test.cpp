@@ -144,6 +144,27 @@ TEST_F(TrainerOnGpuTest, EvaluatesAsTheCpuDoes) {
   EXPECT_NEAR(on_gpu.accuracy(), on_cpu.accuracy(), 0.01);
 }
 
+// Each takes some of the three chunks, with an average of its own.
+TEST_F(TrainerOnGpuTest, AllGpusEvaluateAsOneDoes) {
+  const data::Split split = learnable_split(3000, 3);
+  const std::vector<std::uint32_t> samples = data::all_samples(3000);
+  TrainerOptions options = options_for("mlp", all_gpus(), gpu_count());
+  options.shards = 0;
+  Trainer trainer(options, split, transform_);
+  for (int number = 0; number < 4; ++number) step(trainer, number);
+  const ModelCopies copies = trainer.averaged_copies();
+  ASSERT_EQ(std::ssize(copies), gpu_count());
+  for (int gpu = 0; gpu < gpu_count(); ++gpu) EXPECT_EQ(copies[gpu]->device().index, gpu);
+  const Evaluation one = evaluate(trainer.workers(), trainer.averaged(), split, samples, transform_);
+  const Evaluation all = evaluate(trainer.workers(), copies, split, samples, transform_);
+  EXPECT_EQ(all.predictions, one.predictions);
+  EXPECT_EQ(all.confusion, one.confusion);
+  EXPECT_EQ(all.correct, one.correct);
+  EXPECT_NEAR(all.loss, one.loss, 1e-6);
+  const DeviceCopies made(trainer.averaged(), all_gpus(), options.build);
+  EXPECT_EQ(evaluate(trainer.workers(), made.models(), split, samples, transform_).predictions, one.predictions);
+}
+
 TEST_F(TrainerOnGpuTest, SaysWhereItDivergedAndChangesNothing) {
   Trainer trainer(options_for("cnn", {kGpu}, 1), split_, transform_);
   step(trainer, 0);
