@@ -2,7 +2,6 @@
 
 #include "ops/conv2d.h"
 #include "ops/conv_relu_pool.h"
-#include "ops/pack_weights.h"
 
 namespace lockring::nn {
 
@@ -20,7 +19,7 @@ Tensor Conv2d::forward(const Tensor& x, const Context& /*context*/) const {
                      packed_);
 }
 
-void Conv2d::refresh_own(Purpose /*purpose*/) { ops::pack_weights(weight_.tensor(), packed_); }
+void Conv2d::refresh_own(Purpose /*purpose*/) { ops::pack_conv2d_weights(weight_.tensor(), options_.stride, packed_); }
 
 ConvReluPool::ConvReluPool(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t padding)
     : weight_(add_parameter("weight", {out, kernel, kernel, in}, ParameterKind::weight,

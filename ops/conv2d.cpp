@@ -4,7 +4,6 @@
 #include "core/error.h"
 #include "ops/conv2d_kernel.h"
 #include "ops/count.h"
-#include "ops/pack_weights.h"
 #include "ops/rows_kernel.h"
 
 namespace lockring::ops {
@@ -35,7 +34,7 @@ ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Ten
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options, const Tensor& packed) {
   const ConvShape shape = conv_shape("conv2d", x, w, b, options.stride, options.padding);
   Tensor weights = packed;
-  if (!weights.defined()) pack_weights(w, weights);
+  if (!weights.defined()) pack_conv2d_weights(w, options.stride, weights);
   Tensor y = Tensor::empty({shape.n, shape.oh, shape.ow, shape.out}, DType::f32, x.device());
   kConv2dForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), options.activation, y.data());
   count_multiply_adds(shape.n * shape.oh * shape.ow * shape.out * shape.patch());
@@ -65,6 +64,22 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOpt
     });
   }
   return y;
+}
+
+void pack_conv2d_weights(const Tensor& w, std::int64_t stride, Tensor& packed) {
+  check(w.rank() == 4, "conv2d: weights are [out][kh][kw][in], not of shape {}", w.shape());
+  if (w.device().kind != DeviceKind::cpu) return;
+  ConvShape shape{};
+  shape.out = w.size(0);
+  shape.kh = w.size(1);
+  shape.kw = w.size(2);
+  shape.in = w.size(3);
+  shape.stride = stride;
+  const std::int64_t floats = kConv2dPackedFloats.on()(shape);
+  if (!packed.defined()) packed = Tensor::empty({floats});
+  check(packed.elements() == floats, "conv2d: packed weights of shape {} do not fit weights of shape {}",
+        packed.shape(), w.shape());
+  kConv2dPack.on()(shape, w.data(), packed.data());
 }
 
 }  // namespace lockring::ops

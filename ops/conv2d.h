@@ -18,9 +18,13 @@ struct Conv2dOptions {
   Activation activation = Activation::none;
 };
 
-// x [n][h][w][in], w [out][kh][kw][in], b [out] or undefined. `packed` is w in the form of pack_weights, or undefined:
-// then it is packed anew. Differentiable in x, w and b. Throws Error{usage} on shapes that do not fit.
+// x [n][h][w][in], w [out][kh][kw][in], b [out] or undefined. `packed` is w in the form of pack_conv2d_weights, or
+// undefined: then it is packed anew. Differentiable in x, w and b. Throws Error{usage} on shapes that do not fit.
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {}, const Conv2dOptions& options = {},
               const Tensor& packed = {});
+
+// Writes the form of w that conv2d with this stride reads on CPUs into `packed`, allocating it if it is undefined.
+// Leaves `packed` undefined on a device that reads weights as they are.
+void pack_conv2d_weights(const Tensor& w, std::int64_t stride, Tensor& packed);
 
 }  // namespace lockring::ops

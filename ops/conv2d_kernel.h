@@ -17,8 +17,8 @@ struct ConvShape {
   std::int64_t patch() const { return kh * kw * in; }
 };
 
-// `w` is OHWI, `packed` the same as [kh][kw][in][out]: CPUs read this one, GPUs that one, and the other may be null, as
-// may `bias`.
+// `w` is OHWI, `packed` the same as conv2d_pack makes it: CPUs read this one, GPUs that one, and the other may be null,
+// as may `bias`.
 using Conv2dForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
                              const float* bias, Activation activation, float* y);
 // `w` is OHWI. Overwrites dx.
@@ -26,10 +26,18 @@ using Conv2dInputGradientFn = void(const ConvShape& shape, const float* dy, cons
 using Conv2dWeightGradientFn = void(const ConvShape& shape, const float* x, const float* dy, bool accumulate,
                                     float* dw);
 
+// For CPUs: what the forward pass reads of weights, by the shape's weights and stride alone, and how many floats it is.
+using Conv2dPackFn = void(const ConvShape& shape, const float* w, float* packed);
+using Conv2dPackedFloatsFn = std::int64_t(const ConvShape& shape);
+
+LOCKRING_DECLARE_KERNEL(Conv2dPackFn, conv2d_pack)
+LOCKRING_DECLARE_KERNEL(Conv2dPackedFloatsFn, conv2d_packed_floats)
 LOCKRING_DECLARE_KERNEL(Conv2dForwardFn, conv2d_forward)
 LOCKRING_DECLARE_KERNEL(Conv2dInputGradientFn, conv2d_input_gradient)
 LOCKRING_DECLARE_KERNEL(Conv2dWeightGradientFn, conv2d_weight_gradient)
 
+constexpr Kernel<Conv2dPackFn> kConv2dPack{"conv2d", kernels::cpu::conv2d_pack, nullptr};
+constexpr Kernel<Conv2dPackedFloatsFn> kConv2dPackedFloats{"conv2d", kernels::cpu::conv2d_packed_floats, nullptr};
 constexpr Kernel<Conv2dForwardFn> kConv2dForward{"conv2d", kernels::cpu::conv2d_forward,
                                                  LOCKRING_CUDA_KERNEL(kernels::cuda::conv2d_forward)};
 constexpr Kernel<Conv2dInputGradientFn> kConv2dInputGradient{

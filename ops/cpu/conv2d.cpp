@@ -1,7 +1,9 @@
 #include "ops/cpu/conv2d.h"
 
 #include "ops/cpu/brgemm.h"
+#include "ops/cpu/winograd.h"
 #include "ops/rows_kernel.h"
+#include "ops/transpose_kernel.h"
 
 #include <algorithm>
 #include <vector>
@@ -199,8 +201,19 @@ void conv2d_products(const ConvShape& s, const float* x, const float* packed, fl
   (by_images(s) ? products_by_images : products_by_rows)(s, x, packed, y);
 }
 
+// The taps, and behind them what Winograd makes of them.
+void conv2d_pack(const ConvShape& s, const float* w, float* packed) {
+  kTranspose.on()(w, s.out, s.patch(), packed);
+  if (has_winograd(s)) winograd_transform(s, packed, packed + s.out * s.patch());
+}
+
+std::int64_t conv2d_packed_floats(const ConvShape& s) {
+  return s.out * s.patch() + (has_winograd(s) ? winograd_floats(s) : 0);
+}
+
 void conv2d_forward(const ConvShape& s, const float* x, const float* /*w*/, const float* packed, const float* bias,
                     Activation activation, float* y) {
+  if (is_winograd(s)) return winograd_forward(s, x, packed + s.out * s.patch(), bias, activation, y);
   Tensor scratch;
   const float* bordered = with_border(s, x, scratch);
   conv2d_products(padded(s), bordered, packed, y);
@@ -208,6 +221,7 @@ void conv2d_forward(const ConvShape& s, const float* x, const float* /*w*/, cons
 }
 
 void conv2d_input_gradient(const ConvShape& s, const float* dy, const float* w, float* dx) {
+  if (is_winograd(s)) return winograd_input_gradient(s, dy, w, dx);
   if (s.padding == 0) return input_gradient(s, dy, w, dx);
   const ConvShape p = padded(s);
   Tensor bordered = Tensor::empty({s.n, p.h, p.w, s.in});
@@ -216,6 +230,7 @@ void conv2d_input_gradient(const ConvShape& s, const float* dy, const float* w, 
 }
 
 void conv2d_weight_gradient(const ConvShape& s, const float* x, const float* dy, bool accumulate, float* dw) {
+  if (is_winograd(s)) return winograd_weight_gradient(s, x, dy, accumulate, dw);
   Tensor scratch;
   const float* bordered = with_border(s, x, scratch);
   const ConvShape p = padded(s);

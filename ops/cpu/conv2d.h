@@ -6,7 +6,8 @@
 //   other first (im2col);
 // - directly: 3x3 of one channel, without products.
 //
-// In the forward pass all of these sum each element in the same order, tap by tap and channel by channel.
+// In the forward pass all of these sum each element in the same order, tap by tap and channel by channel. Most 3 x 3
+// convolutions go by Winograd's tiles instead (winograd.h).
 #pragma once
 
 #include "core/tensor.h"

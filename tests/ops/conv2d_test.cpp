@@ -1,7 +1,7 @@
 #include "ops/conv2d.h"
 
 #include "ops/cpu/conv2d_direct_kernel.h"
-#include "ops/pack_weights.h"
+#include "ops/cpu/winograd.h"
 #include "tests/ops/instruction_sets.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
@@ -53,18 +53,29 @@ struct Case {
   std::int64_t padding = 0;
 };
 
-// Rows, images, patches and directly: each way to compute it, with strides, borders and sizes that fit no register.
+// Rows, images, patches, directly and by Winograd's tiles: each way to compute it, with strides, borders and sizes that
+// fit no register or tile.
 const Case kCases[] = {
-    {{2, 13, 13, 32}, {64, 3, 3, 32}},   {{9, 5, 5, 16}, {20, 3, 3, 16}},     {{2, 6, 7, 1}, {5, 3, 2, 1}},
-    {{3, 8, 9, 3}, {17, 5, 3, 3}, 2, 1}, {{2, 9, 8, 8}, {10, 3, 3, 8}, 2, 1}, {{12, 7, 7, 9}, {8, 3, 3, 9}, 1, 1},
-    {{9, 6, 6, 8}, {8, 2, 2, 8}, 2, 0},  {{1, 1, 1, 8}, {3, 1, 1, 8}},        {{2, 5, 5, 4}, {6, 5, 5, 4}, 1, 2},
-    {{5, 4, 4, 8}, {7, 4, 4, 8}},        {{3, 6, 9, 1}, {16, 3, 3, 1}, 1, 1}, {{2, 5, 5, 1}, {48, 3, 3, 1}},
+    {{2, 13, 13, 32}, {64, 3, 3, 32}},     {{9, 5, 5, 16}, {20, 3, 3, 16}},
+    {{2, 6, 7, 1}, {5, 3, 2, 1}},          {{3, 8, 9, 3}, {17, 5, 3, 3}, 2, 1},
+    {{2, 9, 8, 8}, {10, 3, 3, 8}, 2, 1},   {{12, 7, 7, 9}, {8, 3, 3, 9}, 1, 1},
+    {{9, 6, 6, 8}, {8, 2, 2, 8}, 2, 0},    {{1, 1, 1, 8}, {3, 1, 1, 8}},
+    {{2, 5, 5, 4}, {6, 5, 5, 4}, 1, 2},    {{5, 4, 4, 8}, {7, 4, 4, 8}},
+    {{3, 6, 9, 1}, {16, 3, 3, 1}, 1, 1},   {{2, 5, 5, 1}, {48, 3, 3, 1}},
+    {{5, 7, 7, 64}, {64, 3, 3, 64}, 1, 1}, {{2, 14, 14, 16}, {32, 3, 3, 16}, 1, 1},
+    {{3, 4, 9, 16}, {16, 3, 3, 16}, 1, 2},
 };
+
+// Of a size that makes sums over them of about one, as those that layers begin with: rounding grows with the sums.
+Tensor weights(const Shape& shape) {
+  const float range = 3 / std::sqrt(static_cast<float>(shape.elements() / shape[0]));
+  return random_tensor(shape, 2, -range, range);
+}
 
 TEST_P(Conv2dTest, MatchesTheDefinition) {
   for (const Case& c : kCases) {
     const Tensor x = random(c.x);
-    const Tensor w = random(c.w, 2);
+    const Tensor w = weights(c.w).to(device());
     const Tensor b = random({c.w[0]}, 3);
     const Tensor y = ops::conv2d(x, w, b, {.stride = c.stride, .padding = c.padding});
     expect_near(y, by_definition(x, w, b, c.stride, c.padding), 1e-5, to_string(c.x) + " * " + to_string(c.w));
@@ -75,7 +86,7 @@ TEST_P(Conv2dTest, GradientMatchesFiniteDifferences) {
   const Case cases[] = {
       {{2, 4, 5, 8}, {3, 3, 3, 8}},       {{6, 4, 4, 8}, {2, 3, 3, 8}},  // by rows, by images
       {{2, 5, 4, 2}, {3, 3, 2, 2}},       {{2, 5, 6, 8}, {2, 3, 3, 8}, 2, 1},  {{5, 5, 5, 8}, {2, 3, 3, 8}, 2, 1},
-      {{1, 5, 5, 1}, {2, 3, 3, 1}, 2, 1}, {{2, 3, 6, 1}, {16, 3, 3, 1}, 1, 1},
+      {{1, 5, 5, 1}, {2, 3, 3, 1}, 2, 1}, {{2, 3, 6, 1}, {16, 3, 3, 1}, 1, 1}, {{2, 4, 5, 16}, {16, 3, 3, 16}, 1, 1},
   };
   for (const Case& c : cases)
     check_gradients([&](auto x) { return ops::conv2d(x[0], x[1], x[2], {.stride = c.stride, .padding = c.padding}); },
@@ -93,7 +104,7 @@ TEST(Conv2d, BitsDependNeitherOnPackingNorOnTheBatch) {
     const Tensor x = random_tensor(c.x);
     const Tensor w = random_tensor(c.w, 2);
     Tensor packed;
-    ops::pack_weights(w, packed);
+    ops::pack_conv2d_weights(w, c.stride, packed);
     const ops::Conv2dOptions options{.stride = c.stride, .padding = c.padding};
     const Tensor y = ops::conv2d(x, w, {}, options, packed);
     expect_same_bits(ops::conv2d(x, w, {}, options), y);
@@ -116,6 +127,22 @@ TEST(Conv2d, DirectBitsDoNotDependOnTheInstructionSet) {
     run(shape, x.data(), dy.data(), dw.data());
     return dw;
   });
+}
+
+TEST(Conv2d, BitsOfWinogradsInputGradientDoNotDependOnTheBatch) {
+  for (const Case& c : kCases) {
+    const Tensor x = random_tensor(c.x);
+    const Tensor w = random_tensor(c.w, 2);
+    ConvShape shape = ops::conv_shape("conv2d", x, w, {}, c.stride, c.padding);
+    if (!kernels::cpu::is_winograd(shape)) continue;
+    const Tensor dy = random_tensor({shape.n, shape.oh, shape.ow, shape.out}, 3);
+    Tensor dx = Tensor::empty(x.shape());
+    kConv2dInputGradient.on()(shape, dy.data(), w.data(), dx.data());
+    Tensor last = Tensor::empty(x.slice(0, 1).shape());
+    shape.n = 1;
+    kConv2dInputGradient.on()(shape, dy.slice(dy.size(0) - 1, dy.size(0)).data(), w.data(), last.data());
+    expect_same_bits(last, dx.slice(x.size(0) - 1, x.size(0)), to_string(c.x));
+  }
 }
 
 // Images of a number of floats that moves all but the first away from what tensor cores read at once.

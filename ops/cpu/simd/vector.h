@@ -60,6 +60,19 @@ LOCKRING_INLINE void store(float* to, Vector v, std::int64_t lanes) {
 #endif
 }
 
+// A whole register from memory that can be read, or zeros.
+#if defined(__AVX512F__)
+using Keep = __mmask16;
+LOCKRING_INLINE Keep keep_if(bool keep) { return keep ? 0xFFFF : 0; }
+LOCKRING_INLINE Vector load_kept(const float* from, Keep keep) { return _mm512_maskz_loadu_ps(keep, from); }
+#else
+using Keep = Integers;
+LOCKRING_INLINE Keep keep_if(bool keep) { return Keep{} - (keep ? 1 : 0); }
+LOCKRING_INLINE Vector load_kept(const float* from, Keep keep) {
+  return reinterpret_cast<Vector>(reinterpret_cast<Integers>(load(from)) & keep);
+}
+#endif
+
 LOCKRING_INLINE Vector broadcast(float value) { return value - Vector{}; }
 
 // a * b + c in one rounding.

@@ -4,8 +4,6 @@
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
 
-constexpr float kZeros[kLanes] = {};
-
 // A tile of an image: where it begins, which may be outside.
 struct Place {
   std::int64_t image, row, column;
@@ -16,73 +14,98 @@ LOCKRING_INLINE Place place_of(const WinogradTiles& t, std::int64_t tile) {
   return {row / t.rows, row % t.rows * t.results - t.border, tile % t.columns * t.results - t.border};
 }
 
-// kSize rows of an image from a place on, zeros where they are outside.
+// The places of an image, kSize in both directions, that a tile reads; zeros where they are outside.
 template <int kSize>
-struct Rows {
-  const float* begin[kSize];
-  std::int64_t inside[kSize];  // all bits set or none, for offsets within a row
-  std::int64_t column;
+struct Window {
+  const float* rows[kSize];
+  Keep inside[kSize];
+  std::int64_t channels;
+  std::int64_t left;   // where the tile begins in a row, in floats
+  std::int64_t width;  // of a row, in floats
 };
 
 template <int kSize>
-LOCKRING_INLINE Rows<kSize> rows_of(const WinogradTiles& t, const float* x, std::int64_t tile) {
-  const Place place = place_of(t, tile);
-  Rows<kSize> rows;
-  rows.column = place.column;
+LOCKRING_INLINE Window<kSize> window_at(const WinogradTiles& t, const Place& place, const float* x) {
+  Window<kSize> window;
+#pragma GCC unroll 6
   for (int i = 0; i < kSize; ++i) {
     const std::int64_t row = place.row + i;
-    const bool inside = row >= 0 && row < t.h;
-    rows.inside[i] = inside ? -1 : 0;
-    rows.begin[i] = inside ? x + (place.image * t.h + row) * t.w * t.channels : kZeros;
+    const std::int64_t nearest = row < 0 ? 0 : row < t.h ? row : t.h - 1;
+    window.rows[i] = x + (place.image * t.h + nearest) * t.w * t.channels;
+    window.inside[i] = keep_if(row == nearest);
   }
-  return rows;
+  window.channels = t.channels;
+  window.left = place.column * t.channels;
+  window.width = t.w * t.channels;
+  return window;
 }
 
-template <int kSize>
-LOCKRING_INLINE void read_column(const WinogradTiles& t, const Rows<kSize>& rows, int j, std::int64_t c, Vector* to) {
-  const std::int64_t column = rows.column + j;
-  if (column < 0 || column >= t.w) {
-    for (int i = 0; i < kSize; ++i) to[i] = Vector{};
-  } else {
+// One register of channels from `c` on, of one tile. A function of its own, since in the loops around it the addresses
+// would crowd the registers.
+template <int kFrom, int kTo, auto kLine>
+__attribute__((noinline)) void transform_window(const Window<kFrom>& of, std::int64_t c, float* to,
+                                                std::int64_t point_stride) {
+  const Window<kFrom> window = of;  // stores might change the original
+  transform_square<kFrom, kTo>(
+      kLine,
+      [&](int j, Vector* column) {
+        const std::int64_t at = window.left + j * window.channels;
+        if (at < 0 || at >= window.width) {
 #pragma GCC unroll 6
-    for (int i = 0; i < kSize; ++i) to[i] = load(rows.begin[i] + ((column * t.channels + c) & rows.inside[i]));
+          for (int i = 0; i < kFrom; ++i) column[i] = Vector{};
+        } else {
+#pragma GCC unroll 6
+          for (int i = 0; i < kFrom; ++i) column[i] = load_kept(window.rows[i] + at + c, window.inside[i]);
+        }
+      },
+      [&](int i, int j, Vector value) { store(to + (i * kTo + j) * point_stride, value); });
+}
+
+template <int kFrom, int kTo, auto kLine>
+LOCKRING_INLINE void transform_windows(const WinogradTiles& t, const float* x, std::int64_t first, std::int64_t count,
+                                       float* to, std::int64_t point_stride) {
+  for (std::int64_t tile = first; tile < first + count; ++tile) {
+    const Window<kFrom> window = window_at<kFrom>(t, place_of(t, tile), x);
+    for (std::int64_t c = 0; c < t.channels; c += kLanes, to += kLanes)
+      transform_window<kFrom, kTo, kLine>(window, c, to, point_stride);
   }
 }
 
-template <int kFrom, int kTo, class Line>
-LOCKRING_INLINE void transform_tiles(const WinogradTiles& t, Line line, const float* x, std::int64_t first,
-                                     std::int64_t count, float* to, std::int64_t point_stride) {
-  for (std::int64_t tile = 0; tile < count; ++tile, to += t.channels) {
-    const Rows<kFrom> rows = rows_of<kFrom>(t, x, first + tile);
-    for (std::int64_t c = 0; c < t.channels; c += kLanes)
-      transform_square<kFrom, kTo>(
-          line, [&](int j, Vector* column) { read_column(t, rows, j, c, column); },
-          [&](int i, int j, Vector value) { store(to + (i * kTo + j) * point_stride + c, value); });
-  }
+// Where one tile's results go: its first place, and how many rows and columns of it are inside.
+struct Target {
+  float* corner;
+  std::int64_t row_stride, column_stride;
+  std::int64_t rows, columns;
+};
+
+// One register of channels of one tile, as above.
+template <int kResults>
+__attribute__((noinline)) void output_tile(const float* m, std::int64_t point_stride, const Target& to, std::int64_t c,
+                                           Vector bias, Vector floor) {
+  constexpr int kPoints = Winograd<kResults>::kPoints;
+  const Target target = to;
+  transform_square<kPoints, kResults>(
+      Winograd<kResults>::output,
+      [&](int j, Vector* column) {
+#pragma GCC unroll 6
+        for (int i = 0; i < kPoints; ++i) column[i] = load(m + (i * kPoints + j) * point_stride);
+      },
+      [&](int i, int j, Vector value) {
+        value += bias;
+        if (i < target.rows && j < target.columns)
+          store(target.corner + i * target.row_stride + j * target.column_stride + c, value < floor ? floor : value);
+      });
 }
 
 template <int kResults>
 LOCKRING_INLINE void output(const WinogradTiles& t, const float* m, std::int64_t point_stride, std::int64_t first,
                             std::int64_t count, const float* bias, Vector floor, float* y) {
-  constexpr int kPoints = Winograd<kResults>::kPoints;
-  for (std::int64_t tile = 0; tile < count; ++tile, m += t.channels) {
-    const Place place = place_of(t, first + tile);
-    float* corner = y + ((place.image * t.h + place.row) * t.w + place.column) * t.channels;
-    const std::int64_t rows = t.h - place.row;
-    const std::int64_t columns = t.w - place.column;
-    for (std::int64_t c = 0; c < t.channels; c += kLanes) {
-      const Vector shift = bias == nullptr ? Vector{} : load(bias + c);
-      transform_square<kPoints, kResults>(
-          Winograd<kResults>::output,
-          [&](int j, Vector* column) {
-#pragma GCC unroll 6
-            for (int i = 0; i < kPoints; ++i) column[i] = load(m + (i * kPoints + j) * point_stride + c);
-          },
-          [&](int i, int j, Vector value) {
-            value += shift;
-            if (i < rows && j < columns) store(corner + (i * t.w + j) * t.channels + c, value < floor ? floor : value);
-          });
-    }
+  for (std::int64_t tile = first; tile < first + count; ++tile) {
+    const Place place = place_of(t, tile);
+    const Target target{y + ((place.image * t.h + place.row) * t.w + place.column) * t.channels, t.w * t.channels,
+                        t.channels, t.h - place.row, t.w - place.column};
+    for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
+      output_tile<kResults>(m, point_stride, target, c, bias == nullptr ? Vector{} : load(bias + c), floor);
   }
 }
 
@@ -128,9 +151,9 @@ LOCKRING_INLINE void weight_gradient(const WinogradWeights& s, const float* du, 
 void winograd_input(const WinogradTiles& tiles, const float* x, std::int64_t first, std::int64_t count, float* v,
                     std::int64_t point_stride) {
   if (tiles.results == 2) {
-    transform_tiles<4, 4>(tiles, Winograd<2>::input, x, first, count, v, point_stride);
+    transform_windows<4, 4, Winograd<2>::input>(tiles, x, first, count, v, point_stride);
   } else {
-    transform_tiles<6, 6>(tiles, Winograd<4>::input, x, first, count, v, point_stride);
+    transform_windows<6, 6, Winograd<4>::input>(tiles, x, first, count, v, point_stride);
   }
 }
 
@@ -155,9 +178,9 @@ void winograd_output(const WinogradTiles& tiles, const float* m, std::int64_t po
 void winograd_result_gradient(const WinogradTiles& tiles, const float* dy, std::int64_t first, std::int64_t count,
                               float* z, std::int64_t point_stride) {
   if (tiles.results == 2) {
-    transform_tiles<2, 4>(tiles, Winograd<2>::result_gradient, dy, first, count, z, point_stride);
+    transform_windows<2, 4, Winograd<2>::result_gradient>(tiles, dy, first, count, z, point_stride);
   } else {
-    transform_tiles<4, 6>(tiles, Winograd<4>::result_gradient, dy, first, count, z, point_stride);
+    transform_windows<4, 6, Winograd<4>::result_gradient>(tiles, dy, first, count, z, point_stride);
   }
 }
 
