@@ -31,6 +31,6 @@ Tensor ConvReluPool::forward(const Tensor& x, const Context& /*context*/) const 
   return ops::conv_relu_pool(x, weight_.tensor(), bias_.tensor(), padding_, packed_);
 }
 
-void ConvReluPool::refresh_own(Purpose /*purpose*/) { ops::pack_conv_relu_pool_weights(weight_.tensor(), packed_); }
+void ConvReluPool::refresh_own(Purpose /*purpose*/) { ops::pack_conv2d_weights(weight_.tensor(), 1, packed_); }
 
 }  // namespace lockring::nn

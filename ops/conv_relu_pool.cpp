@@ -2,15 +2,13 @@
 
 #include "core/autograd.h"
 #include "core/error.h"
+#include "ops/conv2d.h"
 #include "ops/conv_relu_pool_kernel.h"
 #include "ops/count.h"
 
 namespace lockring::ops {
 namespace {
 
-constexpr Kernel<ConvReluPoolPackFn> kPack{"conv_relu_pool", kernels::cpu::conv_relu_pool_pack, nullptr};
-constexpr Kernel<ConvReluPoolPackedFloatsFn> kPackedFloats{"conv_relu_pool", kernels::cpu::conv_relu_pool_packed_floats,
-                                                           nullptr};
 constexpr Kernel<ConvReluPoolForwardFn> kForward{"conv_relu_pool", kernels::cpu::conv_relu_pool_forward,
                                                  LOCKRING_CUDA_KERNEL(kernels::cuda::conv_relu_pool_forward)};
 constexpr Kernel<ConvReluPoolBackwardFn> kBackward{"conv_relu_pool", kernels::cpu::conv_relu_pool_backward,
@@ -26,7 +24,7 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
   shape.oh -= shape.oh % 2;
   shape.ow -= shape.ow % 2;
   Tensor weights = packed;
-  if (!weights.defined()) pack_conv_relu_pool_weights(w, weights);
+  if (!weights.defined()) pack_conv2d_weights(w, 1, weights);
   const Shape pooled{shape.n, shape.oh / 2, shape.ow / 2, shape.out};
   Tensor y = Tensor::empty(pooled, DType::f32, x.device());
   Tensor source = Tensor::empty(pooled, DType::u8, x.device());
@@ -43,21 +41,6 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
     });
   }
   return y;
-}
-
-void pack_conv_relu_pool_weights(const Tensor& w, Tensor& packed) {
-  check(w.rank() == 4, "conv_relu_pool: weights are [out][kh][kw][in], not of shape {}", w.shape());
-  if (w.device().kind != DeviceKind::cpu) return;
-  ConvShape shape{};
-  shape.out = w.size(0);
-  shape.kh = w.size(1);
-  shape.kw = w.size(2);
-  shape.in = w.size(3);
-  const std::int64_t floats = kPackedFloats.on()(shape);
-  if (!packed.defined()) packed = Tensor::empty({floats});
-  check(packed.elements() == floats, "conv_relu_pool: packed weights of shape {} do not fit weights of shape {}",
-        packed.shape(), w.shape());
-  kPack.on()(shape, w.data(), packed.data());
 }
 
 }  // namespace lockring::ops

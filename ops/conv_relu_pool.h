@@ -1,8 +1,8 @@
 // max_pool2d(conv2d(x, w, b) with ReLU, 2 x 2) in one pass: the block that small image models begin with.
 //
-// Equal to the two ops but for rounding, and cheaper: the convolution's own result, four times the size of this one's,
-// never reaches memory; rows and columns that pooling drops are not computed; and backward knows from one byte a value
-// where its gradient goes.
+// Equal to the two ops, bit for bit in its result, and cheaper: the convolution's own result, four times the size of
+// this one's, never reaches memory; rows and columns that pooling drops are not computed; and backward knows from one
+// byte a value where its gradient goes.
 #pragma once
 
 #include "core/tensor.h"
@@ -11,15 +11,10 @@
 
 namespace lockring::ops {
 
-// x [n][h][w][in], w [out][kh][kw][in], b [out]; stride 1, zero padding on each side; `packed` is w in the form of
-// pack_conv_relu_pool_weights, or undefined: then it is packed anew.
-// Differentiable in x, w and b. Where several of the four convolution results are the largest, the gradient goes to the
-// first. Throws Error{usage} on shapes that do not fit, or if nothing is left after pooling.
+// x [n][h][w][in], w [out][kh][kw][in], b [out]; stride 1, zero padding on each side; `packed` as for conv2d with
+// stride 1. Differentiable in x, w and b. Where several of the four convolution results are the largest, the gradient
+// goes to the first. Throws Error{usage} on shapes that do not fit, or if nothing is left after pooling.
 Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t padding = 0,
                       const Tensor& packed = {});
-
-// Writes the form of w that conv_relu_pool reads on CPUs into `packed`, allocating it if it is undefined. Leaves
-// `packed` undefined on a device that reads weights as they are.
-void pack_conv_relu_pool_weights(const Tensor& w, Tensor& packed);
 
 }  // namespace lockring::ops

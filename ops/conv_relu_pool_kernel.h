@@ -11,8 +11,7 @@ namespace lockring {
 // `source` says for each pooled value which of its four places it came from, row by row, or kNoSource if it is zero.
 constexpr std::uint8_t kNoSource = 4;
 
-// `w` is OHWI, `packed` the same as conv_relu_pool_pack makes it: CPUs read this one, GPUs that one, and the other may
-// be null.
+// `w` and `packed` as for conv2d.
 using ConvReluPoolForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
                                    const float* bias, float* y, std::uint8_t* source);
 // What is wanted; the others are null. dx is overwritten, dw and db are added to if their flag says so.
@@ -26,12 +25,6 @@ struct ConvReluPoolGradients {
 using ConvReluPoolBackwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* dy,
                                     const std::uint8_t* source, const ConvReluPoolGradients& to);
 
-// For CPUs: what the forward pass reads of weights, by their shape alone, and how many floats it is.
-using ConvReluPoolPackFn = void(const ConvShape& shape, const float* w, float* packed);
-using ConvReluPoolPackedFloatsFn = std::int64_t(const ConvShape& shape);
-
-LOCKRING_DECLARE_KERNEL(ConvReluPoolPackFn, conv_relu_pool_pack)
-LOCKRING_DECLARE_KERNEL(ConvReluPoolPackedFloatsFn, conv_relu_pool_packed_floats)
 LOCKRING_DECLARE_KERNEL(ConvReluPoolForwardFn, conv_relu_pool_forward)
 LOCKRING_DECLARE_KERNEL(ConvReluPoolBackwardFn, conv_relu_pool_backward)
 
@@ -39,10 +32,6 @@ LOCKRING_DECLARE_KERNEL(ConvReluPoolBackwardFn, conv_relu_pool_backward)
 
 // z [2*rows][2*columns][channels] -> y, source [rows][columns][channels].
 using BiasReluPoolFn = void(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels,
-                            const float* bias, float* y, std::uint8_t* source);
-// The same from Winograd's tiles of 2 x 2 results, each of which is one window (ops/cpu/winograd_kernel.h):
-// m [16][windows][channels], `point_stride` floats from one point to the next; y and source [windows][channels].
-using WinogradPoolFn = void(const float* m, std::int64_t point_stride, std::int64_t windows, std::int64_t channels,
                             const float* bias, float* y, std::uint8_t* source);
 // dy, source [rows][columns][channels] -> dz [2*rows][2*columns][channels], all of it written.
 using UnpoolFn = void(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns,
@@ -68,7 +57,6 @@ using WindowWeightGradientFn = void(const ConvShape& shape, const float* x, cons
                                     bool accumulate, float* values, std::int32_t* inputs, float* dw);
 
 LOCKRING_DECLARE_SIMD_KERNEL(BiasReluPoolFn, bias_relu_pool)
-LOCKRING_DECLARE_SIMD_KERNEL(WinogradPoolFn, winograd_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(UnpoolFn, unpool)
 LOCKRING_DECLARE_SIMD_KERNEL(SumSourcesFn, sum_sources)
 LOCKRING_DECLARE_SIMD_KERNEL(DirectConvReluPoolFn, direct_conv_relu_pool)

@@ -1,9 +1,7 @@
 #include "core/tensor.h"
 #include "ops/conv_relu_pool_kernel.h"
-#include "ops/cpu/brgemm.h"
 #include "ops/cpu/conv2d.h"
-#include "ops/cpu/winograd_kernel.h"
-#include "ops/transpose_kernel.h"
+#include "ops/cpu/winograd.h"
 
 #include <algorithm>
 
@@ -11,7 +9,6 @@ namespace lockring::kernels::cpu {
 namespace {
 
 constexpr Kernel<BiasReluPoolFn> kBiasReluPool{"conv_relu_pool", LOCKRING_SIMD_KERNELS(bias_relu_pool), nullptr};
-constexpr Kernel<WinogradPoolFn> kWinogradPool{"conv_relu_pool", LOCKRING_SIMD_KERNELS(winograd_pool), nullptr};
 constexpr Kernel<UnpoolFn> kUnpool{"conv_relu_pool", LOCKRING_SIMD_KERNELS(unpool), nullptr};
 constexpr Kernel<SumSourcesFn> kSumSources{"conv_relu_pool", LOCKRING_SIMD_KERNELS(sum_sources), nullptr};
 constexpr Kernel<DirectConvReluPoolFn> kDirect{"conv_relu_pool", LOCKRING_SIMD_KERNELS(direct_conv_relu_pool), nullptr};
@@ -23,38 +20,7 @@ constexpr Kernel<WindowInputGradientFn> kWindowInputGradient{"conv_relu_pool",
 constexpr Kernel<WindowWeightGradientFn> kWindowWeightGradient{"conv_relu_pool",
                                                                LOCKRING_SIMD_KERNELS(window_weight_gradient), nullptr};
 
-static_assert(kWindowChannels % kWinogradChannels == 0);
-bool is_by_windows(const ConvShape& s) {
-  return s.kh == 3 && s.kw == 3 && s.in % kWindowChannels == 0 && s.out % kWindowChannels == 0;
-}
-
 std::int64_t pooled_places(const ConvShape& s) { return s.oh / 2 * (s.ow / 2); }
-
-constexpr std::int64_t kPoints = 16;
-// Windows that are transformed at once.
-constexpr std::int64_t kBlock = 32;
-// A power of two between the points would put them all into the same few places of a cache.
-constexpr std::int64_t kGap = 16;
-
-// By Winograd's F(2x2, 3x3), whose tiles are the windows. `packed` is [16][in][out].
-void window_forward(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y,
-                    std::uint8_t* source) {
-  const WinogradTiles tiles = {
-      .results = 2, .rows = s.oh / 2, .columns = s.ow / 2, .h = s.h, .w = s.w, .channels = s.in, .border = s.padding};
-  const std::int64_t windows = s.n * tiles.image();
-  const std::int64_t block = std::min(windows, kBlock);
-  Tensor v = Tensor::empty({kPoints, block * s.in + kGap});
-  Tensor m = Tensor::empty({kPoints, block * s.out + kGap});
-  for (std::int64_t first = 0; first < windows; first += block) {
-    const std::int64_t count = std::min(block, windows - first);
-    const Brgemm product(
-        {.rows = count, .cols = s.out, .inner = s.in, .left_stride = s.in, .right_stride = s.out, .out_stride = s.out});
-    kWinogradInput.on()(tiles, x, first, count, v.data(), v.size(1));
-    for (std::int64_t point = 0; point < kPoints; ++point)
-      product(v.data() + point * v.size(1), packed + point * s.in * s.out, m.data() + point * m.size(1));
-    kWinogradPool.on()(m.data(), m.size(1), count, s.out, bias, y + first * s.out, source + first * s.out);
-  }
-}
 
 // The gradient that reaches the convolution's result, [n][oh][ow][out].
 Tensor unpooled(const ConvShape& s, const float* dy, const std::uint8_t* source) {
@@ -95,22 +61,9 @@ void window_weight_gradient(const ConvShape& shape, const float* x, const float*
 
 }  // namespace
 
-void conv_relu_pool_pack(const ConvShape& s, const float* w, float* packed) {
-  if (!is_by_windows(s)) return kTranspose.on()(w, s.out, s.patch(), packed);
-  Tensor transposed = Tensor::empty({s.patch(), s.out});
-  kTranspose.on()(w, s.out, s.patch(), transposed.data());
-  const WinogradWeights weights{
-      .results = 2, .rows = s.in, .columns = s.out, .tap_stride = s.in * s.out, .row_stride = s.out};
-  kWinogradWeights.on()(weights, transposed.data(), false, packed, s.in * s.out);
-}
-
-std::int64_t conv_relu_pool_packed_floats(const ConvShape& s) {
-  return (is_by_windows(s) ? kPoints : s.taps()) * s.in * s.out;
-}
-
 void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float* /*w*/, const float* packed,
                             const float* bias, float* y, std::uint8_t* source) {
-  if (is_by_windows(shape)) return window_forward(shape, x, packed, bias, y, source);
+  if (is_winograd(shape)) return winograd_pooled_forward(shape, x, packed + shape.out * shape.patch(), bias, y, source);
   Tensor scratch;
   const float* bordered = with_border(shape, x, scratch);
   const ConvShape s = padded(shape);
@@ -134,7 +87,7 @@ void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float
     const float* bordered = with_border(shape, x, scratch);
     direct_weight_gradient(padded(shape), bordered, dy, source, to.accumulate_w, to.dw);
   }
-  if (is_by_windows(shape)) {
+  if (has_winograd(shape)) {
     if (to.dx != nullptr) window_input_gradient(shape, dy, source, w, to.dx);
     if (to.dw != nullptr) window_weight_gradient(shape, x, dy, source, to.accumulate_w, to.dw);
     return;

@@ -42,25 +42,27 @@ WinogradTiles tiles_of(std::int64_t rows, std::int64_t columns, std::int64_t h, 
 WinogradTiles input_tiles(const ConvShape& s) { return tiles_of(s.oh, s.ow, s.h, s.w, s.in, s.padding); }
 WinogradTiles result_tiles(const ConvShape& s) { return tiles_of(s.oh, s.ow, s.oh, s.ow, s.out, 0); }
 
-// y = activation(x * weights + bias), where x and y are cut into the same number of tiles.
-void convolve(const WinogradTiles& from, const WinogradTiles& to, std::int64_t images, const float* x, const float* u,
-              const float* bias, Activation activation, float* y) {
-  const std::int64_t tiles = images * from.image();
-  const std::int64_t block = std::min(tiles, kBlock);
-  Points v(block, from.channels);
-  Points m(block, to.channels);
-  for (std::int64_t first = 0; first < tiles; first += block) {
-    const std::int64_t count = std::min(block, tiles - first);
+// The products of x, cut into tiles, with transformed weights: finish(m, first, count) takes those of one block of
+// tiles after another.
+template <class Finish>
+void convolve(const WinogradTiles& tiles, std::int64_t images, std::int64_t out, const float* x, const float* u,
+              Finish finish) {
+  const std::int64_t total = images * tiles.image();
+  const std::int64_t block = std::min(total, kBlock);
+  Points v(block, tiles.channels);
+  Points m(block, out);
+  for (std::int64_t first = 0; first < total; first += block) {
+    const std::int64_t count = std::min(block, total - first);
     const Brgemm product({.rows = count,
-                          .cols = to.channels,
-                          .inner = from.channels,
-                          .left_stride = from.channels,
-                          .right_stride = to.channels,
-                          .out_stride = to.channels});
-    kWinogradInput.on()(from, x, first, count, v.begin(), v.stride);
+                          .cols = out,
+                          .inner = tiles.channels,
+                          .left_stride = tiles.channels,
+                          .right_stride = out,
+                          .out_stride = out});
+    kWinogradInput.on()(tiles, x, first, count, v.begin(), v.stride);
     for (std::int64_t point = 0; point < kPoints; ++point)
-      product(v.at(point), u + point * (from.channels * to.channels + kGap), m.at(point));
-    kWinogradOutput.on()(to, m.begin(), m.stride, first, count, bias, activation, y);
+      product(v.at(point), u + point * (tiles.channels * out + kGap), m.at(point));
+    finish(m, first, count);
   }
 }
 
@@ -82,7 +84,16 @@ void winograd_transform(const ConvShape& s, const float* taps, float* transforme
 
 void winograd_forward(const ConvShape& s, const float* x, const float* transformed, const float* bias,
                       Activation activation, float* y) {
-  convolve(input_tiles(s), result_tiles(s), s.n, x, transformed, bias, activation, y);
+  convolve(input_tiles(s), s.n, s.out, x, transformed, [&](Points& m, std::int64_t first, std::int64_t count) {
+    kWinogradOutput.on()(result_tiles(s), m.begin(), m.stride, first, count, bias, activation, y);
+  });
+}
+
+void winograd_pooled_forward(const ConvShape& s, const float* x, const float* transformed, const float* bias, float* y,
+                             std::uint8_t* source) {
+  convolve(input_tiles(s), s.n, s.out, x, transformed, [&](Points& m, std::int64_t first, std::int64_t count) {
+    kWinogradPool.on()(result_tiles(s), m.begin(), m.stride, first, count, bias, y, source);
+  });
 }
 
 // The convolution of dy, in a border that makes it as large as x, with the turned weights.
@@ -91,8 +102,11 @@ void winograd_input_gradient(const ConvShape& s, const float* dy, const float* w
   const WinogradWeights weights{
       .results = kResults, .rows = s.out, .columns = s.in, .tap_stride = s.in, .row_stride = s.patch()};
   kWinogradWeights.on()(weights, w, true, u.begin(), u.stride);
-  convolve(tiles_of(s.h, s.w, s.oh, s.ow, s.out, 2 - s.padding), tiles_of(s.h, s.w, s.h, s.w, s.in, 0), s.n, dy,
-           u.begin(), nullptr, Activation::none, dx);
+  const WinogradTiles to = tiles_of(s.h, s.w, s.h, s.w, s.in, 0);
+  convolve(tiles_of(s.h, s.w, s.oh, s.ow, s.out, 2 - s.padding), s.n, s.in, dy, u.begin(),
+           [&](Points& m, std::int64_t first, std::int64_t count) {
+             kWinogradOutput.on()(to, m.begin(), m.stride, first, count, nullptr, Activation::none, dx);
+           });
 }
 
 void winograd_weight_gradient(const ConvShape& s, const float* x, const float* dy, bool accumulate, float* dw) {

@@ -21,6 +21,9 @@ void winograd_transform(const ConvShape& shape, const float* taps, float* transf
 // As the kernels of conv2d_kernel.h.
 void winograd_forward(const ConvShape& shape, const float* x, const float* transformed, const float* bias,
                       Activation activation, float* y);
+// As the kernel of conv_relu_pool_kernel.h; the shape's oh and ow are even.
+void winograd_pooled_forward(const ConvShape& shape, const float* x, const float* transformed, const float* bias,
+                             float* y, std::uint8_t* source);
 void winograd_input_gradient(const ConvShape& shape, const float* dy, const float* w, float* dx);
 void winograd_weight_gradient(const ConvShape& shape, const float* x, const float* dy, bool accumulate, float* dw);
 

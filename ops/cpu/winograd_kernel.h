@@ -48,6 +48,10 @@ using WinogradWeightsFn = void(const WinogradWeights& weights, const float* w, b
 // y = activation(A^T m A + bias) in the tiles' places. `bias` may be null.
 using WinogradOutputFn = void(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
                               std::int64_t count, const float* bias, Activation activation, float* y);
+// The same with ReLU and 2 x 2 max pooling, for tiles of 4 x 4 results: y and source as in conv_relu_pool_kernel.h.
+// `tiles` are those of the convolution's result, with even sizes.
+using WinogradPoolFn = void(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
+                            std::int64_t count, const float* bias, float* y, std::uint8_t* source);
 // A dy A^T of tiles of results: z[point][count][channels].
 using WinogradResultGradientFn = void(const WinogradTiles& tiles, const float* dy, std::int64_t first,
                                       std::int64_t count, float* z, std::int64_t point_stride);
@@ -58,12 +62,14 @@ using WinogradWeightGradientFn = void(const WinogradWeights& weights, const floa
 LOCKRING_DECLARE_SIMD_KERNEL(WinogradInputFn, winograd_input)
 LOCKRING_DECLARE_SIMD_KERNEL(WinogradWeightsFn, winograd_weights)
 LOCKRING_DECLARE_SIMD_KERNEL(WinogradOutputFn, winograd_output)
+LOCKRING_DECLARE_SIMD_KERNEL(WinogradPoolFn, winograd_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(WinogradResultGradientFn, winograd_result_gradient)
 LOCKRING_DECLARE_SIMD_KERNEL(WinogradWeightGradientFn, winograd_weight_gradient)
 
 constexpr Kernel<WinogradInputFn> kWinogradInput{"winograd", LOCKRING_SIMD_KERNELS(winograd_input), nullptr};
 constexpr Kernel<WinogradWeightsFn> kWinogradWeights{"winograd", LOCKRING_SIMD_KERNELS(winograd_weights), nullptr};
 constexpr Kernel<WinogradOutputFn> kWinogradOutput{"winograd", LOCKRING_SIMD_KERNELS(winograd_output), nullptr};
+constexpr Kernel<WinogradPoolFn> kWinogradPool{"winograd", LOCKRING_SIMD_KERNELS(winograd_pool), nullptr};
 constexpr Kernel<WinogradResultGradientFn> kWinogradResultGradient{
     "winograd", LOCKRING_SIMD_KERNELS(winograd_result_gradient), nullptr};
 constexpr Kernel<WinogradWeightGradientFn> kWinogradWeightGradient{

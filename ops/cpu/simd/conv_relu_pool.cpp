@@ -1,6 +1,7 @@
 #include "ops/conv_relu_pool_kernel.h"
 
 #include "ops/cpu/simd/winograd_lines.h"
+#include "ops/cpu/winograd_kernel.h"
 
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
@@ -54,21 +55,52 @@ void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std
   }
 }
 
-void winograd_pool(const float* m, std::int64_t point_stride, std::int64_t windows, std::int64_t channels,
-                   const float* bias, float* y, std::uint8_t* source) {
-  for (std::int64_t window = 0; window < windows; ++window)
-    for (std::int64_t c = 0; c < channels; c += kLanes) {
-      const std::int64_t at = window * channels + c;
-      Vector places[4];
-      transform_square<4, 2>(
-          Winograd<2>::output,
-          [&](int j, Vector* column) {
+namespace {
+
+// Where one tile's windows go: the first, and how many rows and columns of them are inside.
+struct PoolTarget {
+  float* y;
+  std::uint8_t* source;
+  std::int64_t row_stride, column_stride;
+  std::int64_t rows, columns;
+};
+
+// One register of channels of one tile. A function of its own, since in the loops around it the addresses would crowd
+// the registers.
+__attribute__((noinline)) void pool_tile(const float* m, std::int64_t point_stride, const PoolTarget& to,
+                                         std::int64_t c, Vector bias) {
+  const PoolTarget target = to;
+  Vector windows[4][4];
+  transform_square<6, 4>(
+      Winograd<4>::output,
+      [&](int j, Vector* column) {
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; ++i) column[i] = load(m + (6 * i + j) * point_stride);
+      },
+      [&](int i, int j, Vector value) { windows[i / 2 * 2 + j / 2][i % 2 * 2 + j % 2] = value; });
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) column[i] = load(m + (4 * i + j) * point_stride + at);
-          },
-          [&](int i, int j, Vector value) { places[2 * i + j] = value; });
-      pool(places, load(bias + c), y + at, source + at);
-    }
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t at = i / 2 * target.row_stride + i % 2 * target.column_stride + c;
+    if (i / 2 < target.rows && i % 2 < target.columns) pool(windows[i], bias, target.y + at, target.source + at);
+  }
+}
+
+}  // namespace
+
+void winograd_pool(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
+                   std::int64_t count, const float* bias, float* y, std::uint8_t* source) {
+  const WinogradTiles t = tiles;
+  const std::int64_t rows = t.h / 2;
+  const std::int64_t columns = t.w / 2;
+  for (std::int64_t tile = first; tile < first + count; ++tile) {
+    const std::int64_t row = tile % t.image() / t.columns * 2;
+    const std::int64_t column = tile % t.columns * 2;
+    const std::int64_t corner = ((tile / t.image() * rows + row) * columns + column) * t.channels;
+    const PoolTarget target = {y + corner, source + corner, columns * t.channels,
+                               t.channels, rows - row,      columns - column};
+    for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
+      pool_tile(m, point_stride, target, c, load(bias + c));
+  }
 }
 
 void unpool(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns, std::int64_t channels,
