@@ -4,7 +4,6 @@
 #include "apps/parse.h"
 #include "apps/terminal.h"
 #include "core/error.h"
-#include "core/notes.h"
 #include "core/text.h"
 
 #include <algorithm>
@@ -63,16 +62,11 @@ int dispatch(const std::vector<std::string>& arguments) {
   fail_unknown(name);
 }
 
-// Of what nobody has told so far.
-void show_notes() {
-  for (const std::string& note : take_notes()) std::fprintf(stderr, "note: %s\n", printable(note).c_str());
-}
-
 // One line, whatever a file that was read put into the message. The others of a job would wait for this process; they
 // end with it.
 int complain(const char* message, int code) {
   std::fflush(stdout);
-  show_notes();
+  print_notes();
   const std::string who = in_job() ? whole_job().place() + ": " : "";
   std::fprintf(stderr, "lockring: %s%s\n", who.c_str(), printable(message).c_str());
   if (in_job()) job().abort(code);
@@ -96,7 +90,7 @@ int run_program(const std::vector<std::string>& arguments) {
   try {
     const int code = dispatch(arguments);
     flush_output();
-    show_notes();
+    print_notes();
     leave_job();
     return code;
   } catch (const Error& error) {

@@ -1,5 +1,8 @@
 #include "apps/terminal.h"
 
+#include "core/notes.h"
+#include "core/text.h"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +23,10 @@ bool is_dumb() { return variable("TERM") == "dumb"; }
 }  // namespace
 
 void print_text(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_notes() {
+  for (const std::string& note : take_notes()) fmt::print(stderr, "note: {}\n", printable(note));
+}
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) != 0; }
 

@@ -19,6 +19,9 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   print_text(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// To stderr, what the library had to note (core/notes.h) and nobody has told so far.
+void print_notes();
+
 bool is_terminal(std::FILE* stream);
 // Columns of the stream's terminal, 80 where that is unknown.
 int terminal_width(std::FILE* stream);

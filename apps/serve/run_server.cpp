@@ -205,6 +205,7 @@ int run_server(const ServeOptions& options) {
   service.set_ready(true);  // every model has answered its own sample
   server.start();
   announce(options, repository, server.port());
+  print_notes();  // of what answering their own samples has shown
   std::unique_ptr<RepositoryPoll> poll = poll_of(options, repository);
   termination.wait();
   service.set_ready(false);

@@ -1,6 +1,7 @@
 #include "apps/program.h"
 
 #include "apps/parse.h"
+#include "core/notes.h"
 #include "tests/apps/captured_run.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,14 @@ void expect_error_line(const CapturedRun& run, int code, const std::string& part
   EXPECT_EQ(run.err.rfind("lockring: ", 0), 0u) << run.err;
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   EXPECT_NE(run.err.find(part), std::string::npos) << run.err;
+}
+
+TEST(Program, EndsWithWhatTheLibraryNoted) {
+  say_once("something is slow");
+  EXPECT_EQ(captured_run({"--version"}).err, "note: something is slow\n");
+  EXPECT_EQ(captured_run({"--version"}).err, "");
+  say_once("something is slower");
+  EXPECT_EQ(captured_run({"nonsense"}).err.find("note: something is slower\nlockring: unknown command"), 0);
 }
 
 TEST(Program, AloneOrAskedPrintsTheCommands) {
