@@ -27,16 +27,18 @@ std::vector<int> RollCall::missing(std::int64_t operation, std::chrono::millisec
   }
   // A rank that waited long before, and then went on, has told of earlier operations too.
   const auto has_come = [&](int rank) {
-    if (!transport_.done(tickets[rank])) return false;
-    if (heard_[rank] >= operation) return true;
-    listen(rank);
+    while (transport_.done(tickets[rank])) {
+      if (heard_[rank] >= operation) return true;
+      listen(rank);
+    }
     return false;
   };
-  for (const auto limit = Clock::now() + patience; !missing.empty() && Clock::now() < limit;) {
+  // Looked at once at least, however late this thread comes to it.
+  for (const auto limit = Clock::now() + patience;;) {
     std::erase_if(missing, has_come);
+    if (missing.empty() || Clock::now() >= limit) return missing;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return missing;
 }
 
 }  // namespace lockring::dist
