@@ -27,10 +27,12 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
   if (!weights.defined()) pack_conv2d_weights(w, 1, weights);
   const Shape pooled{shape.n, shape.oh / 2, shape.ow / 2, shape.out};
   Tensor y = Tensor::empty(pooled, DType::f32, x.device());
-  Tensor source = Tensor::empty(pooled, DType::u8, x.device());
-  kForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), y.data(), source.data<std::uint8_t>());
+  Tensor source;
+  if (needs_gradient(x, w, b)) source = Tensor::empty(pooled, DType::u8, x.device());
+  kForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), y.data(),
+                          static_cast<std::uint8_t*>(source.raw()));
 
-  if (needs_gradient(x, w, b)) {
+  if (source.defined()) {
     record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), source](const Tensor& dy, GradTargets to) {
       Tensor dx = to[0].wanted() ? Tensor::empty(x.shape(), DType::f32, x.device()) : Tensor();
       GradSlot dw = to[1].wanted() ? to[1].slot() : GradSlot{};

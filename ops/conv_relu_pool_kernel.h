@@ -9,6 +9,7 @@ namespace lockring {
 
 // In the kernels below the shape's oh and ow are those of the pooled part of the convolution: even.
 // `source` says for each pooled value which of its four places it came from, row by row, or kNoSource if it is zero.
+// Forward kernels take null where no gradient will be asked for.
 constexpr std::uint8_t kNoSource = 4;
 
 // `w` and `packed` as for conv2d.

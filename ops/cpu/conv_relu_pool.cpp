@@ -74,7 +74,8 @@ void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float*
   for (std::int64_t n = 0; n < s.n; ++n) {
     const std::int64_t first = n * pooled_places(s) * s.out;
     conv2d_products(image, bordered + n * s.h * s.w * s.in, packed, z.data());
-    kBiasReluPool.on()(z.data(), s.oh / 2, s.ow / 2, s.out, bias, y + first, source + first);
+    kBiasReluPool.on()(z.data(), s.oh / 2, s.ow / 2, s.out, bias, y + first,
+                       source == nullptr ? nullptr : source + first);
   }
 }
 

@@ -38,7 +38,7 @@ struct BiasReluPool {
     }
     best += bias[i % s.channels];
     y[i] = best <= 0 ? 0.0F : best;
-    source[i] = best <= 0 ? kNoSource : from;
+    if (source != nullptr) source[i] = best <= 0 ? kNoSource : from;
   }
 };
 

@@ -126,6 +126,7 @@ TEST(ConvReluPool, BitsDependNeitherOnPackingNorOnTheBatch) {
   Leaf whole(x);
   Leaf w(random_tensor(c.w, 2));
   const Tensor y = run(whole, w, dy, packed);
+  expect_same_bits(ops::conv_relu_pool(x, random_tensor(c.w, 2), Tensor::zeros({80}), c.padding), y);  // no gradient
   Leaf w_again(random_tensor(c.w, 2));
   for (int n = 0; n < 7; ++n) {
     Leaf image(x.slice(n, n + 1));
@@ -187,8 +188,15 @@ TEST_P(ConvReluPoolTest, PassesNaN) {
   for (const std::int64_t channels : {1, 8}) {
     Tensor x = random_tensor({1, 4, 4, channels});
     x.data()[5 * channels] = std::numeric_limits<float>::quiet_NaN();
-    const Tensor y = on_cpu(ops::conv_relu_pool(x.to(device()), random({16, 3, 3, channels}), random({16})));
-    EXPECT_TRUE(std::ranges::all_of(y.values(), [](float v) { return std::isnan(v); }));
+    const auto all_nan = [](const Tensor& y) {
+      const Tensor values = on_cpu(y);
+      return std::ranges::all_of(values.values(), [](float v) { return std::isnan(v); });
+    };
+    const Tensor w = random({16, 3, 3, channels});
+    EXPECT_TRUE(all_nan(ops::conv_relu_pool(x.to(device()), w, random({16}))));
+    const Leaf leaf(w);
+    EXPECT_TRUE(all_nan(ops::conv_relu_pool(x.to(device()), leaf.tensor(), random({16}))));
+    clear_tape();
   }
 }
 

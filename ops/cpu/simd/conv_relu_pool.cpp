@@ -6,39 +6,59 @@
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
 
-// The largest of four, where it came from, and then bias and ReLU. NaN is the largest of all and passes.
-LOCKRING_INLINE void pool(const Vector* places, Vector bias, float* y, std::uint8_t* source) {
-  Vector best = places[0];
-  Integers from = {};
-  for (int i = 1; i < 4; ++i) {
-    const Integers better = (places[i] > best) | (places[i] != places[i]);
-    best = better ? places[i] : best;
-    from = better ? Integers{} + i : from;
+// Where pooled values go, and where they came from, which may be null.
+struct Pooled {
+  float* y;
+  std::uint8_t* source;
+
+  Pooled at(std::int64_t i) const { return {y + i, source == nullptr ? nullptr : source + i}; }
+};
+
+LOCKRING_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
+
+// The largest of four, and then bias and ReLU. NaN is the largest of all and passes: the sum of all has it. (So do
+// infinities of both signs.)
+template <bool kSource>
+LOCKRING_INLINE void pool(const Vector* places, Vector bias, Pooled to) {
+  const Vector sum = (places[0] + places[1]) + (places[2] + places[3]) + bias;
+  if constexpr (!kSource) {
+    const Vector best = larger(larger(places[0], places[1]), larger(places[2], places[3])) + bias;
+    store(to.y, sum != sum ? sum : larger(best, Vector{}));
+  } else {
+    Vector best = places[0];
+    Integers from = {};
+    for (int i = 1; i < 4; ++i) {
+      const Integers better = places[i] > best;
+      best = better ? places[i] : best;
+      from = better ? Integers{} + i : from;
+    }
+    best += bias;
+    best = sum != sum ? sum : best;
+    const Integers cut = best <= Vector{};
+    store(to.y, cut ? Vector{} : best);
+    store_bytes(to.source, cut ? Integers{} + kNoSource : from);
   }
-  best += bias;
-  const Integers cut = best <= Vector{};
-  store(y, cut ? Vector{} : best);
-  store_bytes(source, cut ? Integers{} + kNoSource : from);
 }
 
-LOCKRING_INLINE void pool_one(const float* const* places, float bias, float* y, std::uint8_t* source) {
+LOCKRING_INLINE void pool_one(const float* const* places, float bias, Pooled to) {
+  const float sum = (*places[0] + *places[1]) + (*places[2] + *places[3]) + bias;
   float best = *places[0];
   std::uint8_t from = 0;
   for (std::uint8_t i = 1; i < 4; ++i) {
-    if (*places[i] > best || *places[i] != *places[i]) {
+    if (*places[i] > best) {
       best = *places[i];
       from = i;
     }
   }
   best += bias;
-  *y = best <= 0 ? 0 : best;
-  *source = best <= 0 ? kNoSource : from;
+  if (sum != sum) best = sum;
+  *to.y = best <= 0 ? 0 : best;
+  if (to.source != nullptr) *to.source = best <= 0 ? kNoSource : from;
 }
 
-}  // namespace
-
-void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels, const float* bias,
-                    float* y, std::uint8_t* source) {
+template <bool kSource>
+LOCKRING_INLINE void pool_rows(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels,
+                               const float* bias, Pooled to) {
   const std::int64_t stride = 2 * columns * channels;
   const std::int64_t whole = channels / kLanes * kLanes;
   for (std::int64_t place = 0; place < rows * columns; ++place) {
@@ -46,27 +66,25 @@ void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std
     const float* corners[4] = {first, first + channels, first + stride, first + stride + channels};
     for (std::int64_t c = 0; c < whole; c += kLanes) {
       const Vector places[4] = {load(corners[0] + c), load(corners[1] + c), load(corners[2] + c), load(corners[3] + c)};
-      pool(places, load(bias + c), y + place * channels + c, source + place * channels + c);
+      pool<kSource>(places, load(bias + c), to.at(place * channels + c));
     }
     for (std::int64_t c = whole; c < channels; ++c) {
       const float* places[4] = {corners[0] + c, corners[1] + c, corners[2] + c, corners[3] + c};
-      pool_one(places, bias[c], y + place * channels + c, source + place * channels + c);
+      pool_one(places, bias[c], to.at(place * channels + c));
     }
   }
 }
 
-namespace {
-
 // Where one tile's windows go: the first, and how many rows and columns of them are inside.
 struct PoolTarget {
-  float* y;
-  std::uint8_t* source;
+  Pooled corner;
   std::int64_t row_stride, column_stride;
   std::int64_t rows, columns;
 };
 
 // One register of channels of one tile. A function of its own, since in the loops around it the addresses would crowd
 // the registers.
+template <bool kSource>
 __attribute__((noinline)) void pool_tile(const float* m, std::int64_t point_stride, const PoolTarget& to,
                                          std::int64_t c, Vector bias) {
   const PoolTarget target = to;
@@ -81,26 +99,37 @@ __attribute__((noinline)) void pool_tile(const float* m, std::int64_t point_stri
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     const std::int64_t at = i / 2 * target.row_stride + i % 2 * target.column_stride + c;
-    if (i / 2 < target.rows && i % 2 < target.columns) pool(windows[i], bias, target.y + at, target.source + at);
+    if (i / 2 < target.rows && i % 2 < target.columns) pool<kSource>(windows[i], bias, target.corner.at(at));
   }
 }
 
-}  // namespace
-
-void winograd_pool(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
-                   std::int64_t count, const float* bias, float* y, std::uint8_t* source) {
-  const WinogradTiles t = tiles;
+template <bool kSource>
+LOCKRING_INLINE void pool_tiles(const WinogradTiles& t, const float* m, std::int64_t point_stride, std::int64_t first,
+                                std::int64_t count, const float* bias, Pooled result) {
   const std::int64_t rows = t.h / 2;
   const std::int64_t columns = t.w / 2;
   for (std::int64_t tile = first; tile < first + count; ++tile) {
     const std::int64_t row = tile % t.image() / t.columns * 2;
     const std::int64_t column = tile % t.columns * 2;
     const std::int64_t corner = ((tile / t.image() * rows + row) * columns + column) * t.channels;
-    const PoolTarget target = {y + corner, source + corner, columns * t.channels,
-                               t.channels, rows - row,      columns - column};
+    const PoolTarget target = {result.at(corner), columns * t.channels, t.channels, rows - row, columns - column};
     for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
-      pool_tile(m, point_stride, target, c, load(bias + c));
+      pool_tile<kSource>(m, point_stride, target, c, load(bias + c));
   }
+}
+
+}  // namespace
+
+void bias_relu_pool(const float* z, std::int64_t rows, std::int64_t columns, std::int64_t channels, const float* bias,
+                    float* y, std::uint8_t* source) {
+  if (source == nullptr) return pool_rows<false>(z, rows, columns, channels, bias, {y, nullptr});
+  pool_rows<true>(z, rows, columns, channels, bias, {y, source});
+}
+
+void winograd_pool(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
+                   std::int64_t count, const float* bias, float* y, std::uint8_t* source) {
+  if (source == nullptr) return pool_tiles<false>(tiles, m, point_stride, first, count, bias, {y, nullptr});
+  pool_tiles<true>(tiles, m, point_stride, first, count, bias, {y, source});
 }
 
 void unpool(const float* dy, const std::uint8_t* source, std::int64_t rows, std::int64_t columns, std::int64_t channels,
@@ -151,10 +180,9 @@ LOCKRING_INLINE void direct_place(const float* input, std::int64_t width, const 
       places[i] = fma(broadcast(input[(tap / 3 + i / 2) * width + tap % 3 + i % 2]), weights[tap], places[i]);
 }
 
-}  // namespace
-
-void direct_conv_relu_pool(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y,
-                           std::uint8_t* source) {
+template <bool kSource>
+LOCKRING_INLINE void direct_pooled(const ConvShape& s, const float* x, const float* packed, const float* bias,
+                                   Pooled result) {
   const std::int64_t rows = s.oh / 2;
   const std::int64_t columns = s.ow / 2;
   for (std::int64_t n = 0; n < s.n; ++n)
@@ -167,9 +195,17 @@ void direct_conv_relu_pool(const ConvShape& s, const float* x, const float* pack
         for (std::int64_t column = 0; column < columns; ++column, to += s.out) {
           Vector places[4];
           direct_place(x + (n * s.h + 2 * row) * s.w + 2 * column, s.w, weights, places);
-          pool(places, shift, y + to, source + to);
+          pool<kSource>(places, shift, result.at(to));
         }
     }
+}
+
+}  // namespace
+
+void direct_conv_relu_pool(const ConvShape& s, const float* x, const float* packed, const float* bias, float* y,
+                           std::uint8_t* source) {
+  if (source == nullptr) return direct_pooled<false>(s, x, packed, bias, {y, nullptr});
+  direct_pooled<true>(s, x, packed, bias, {y, source});
 }
 
 void direct_conv_relu_pool_gradient(const ConvShape& s, const float* x, const float* dy, const std::uint8_t* source,
