@@ -1,7 +1,6 @@
 #include <cudnn.h>
 
 #include "ops/conv2d_kernel.h"
-#include "ops/transpose_kernel.h"
 #include "tests/fake_cuda/machine.h"
 
 #include <algorithm>
@@ -226,8 +225,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
   if (*static_cast<const float*>(beta) != 0) return refused("a sum that is not emulated");
   const Call call{handle, x_shape, x, w_shape, w, y_shape, y, convolution, workspace, workspace_bytes};
   return run(call, algorithm, alpha, beta, [x, w, y](const ConvShape& shape, bool) {
-    std::vector<float> packed(static_cast<std::size_t>(shape.out * shape.patch()));
-    lockring::kTranspose.on()(static_cast<const float*>(w), shape.out, shape.patch(), packed.data());
+    std::vector<float> packed(static_cast<std::size_t>(lockring::kernels::cpu::conv2d_packed_floats(shape)));
+    lockring::kernels::cpu::conv2d_pack(shape, static_cast<const float*>(w), packed.data());
     lockring::kernels::cpu::conv2d_forward(shape, static_cast<const float*>(x), nullptr, packed.data(), nullptr,
                                            lockring::Activation::none, static_cast<float*>(y));
   });
