@@ -18,13 +18,14 @@ namespace lockring {
 
 constexpr std::int64_t kWinogradChannels = 16;
 
-// Images [n][h][w][channels] cut into tiles, numbered row by row through all images. What a tile has outside its image
-// reads as zeros and is not written.
+// Images [n][h][w][channels] cut into tiles, numbered row by row through all images; or a part of each image's tiles.
+// What a tile has outside its image reads as zeros and is not written.
 struct WinogradTiles {
   std::int64_t results;         // m: the results of a tile, in both directions
   std::int64_t rows, columns;   // tiles of an image
   std::int64_t h, w, channels;  // of an image
-  std::int64_t border;          // the first tile begins so far outside the image, in both directions
+  std::int64_t border;          // the image's first tile begins so far outside of it, in both directions
+  std::int64_t first_row = 0, first_column = 0;  // where the part begins, in tiles
 
   std::int64_t image() const { return rows * columns; }
   std::int64_t points() const { return (results + 2) * (results + 2); }

@@ -109,8 +109,8 @@ LOCKRING_INLINE void pool_tiles(const WinogradTiles& t, const float* m, std::int
   const std::int64_t rows = t.h / 2;
   const std::int64_t columns = t.w / 2;
   for (std::int64_t tile = first; tile < first + count; ++tile) {
-    const std::int64_t row = tile % t.image() / t.columns * 2;
-    const std::int64_t column = tile % t.columns * 2;
+    const std::int64_t row = (t.first_row + tile % t.image() / t.columns) * 2;
+    const std::int64_t column = (t.first_column + tile % t.columns) * 2;
     const std::int64_t corner = ((tile / t.image() * rows + row) * columns + column) * t.channels;
     const PoolTarget target = {result.at(corner), columns * t.channels, t.channels, rows - row, columns - column};
     for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)

@@ -11,7 +11,8 @@ struct Place {
 
 LOCKRING_INLINE Place place_of(const WinogradTiles& t, std::int64_t tile) {
   const std::int64_t row = tile / t.columns;
-  return {row / t.rows, row % t.rows * t.results - t.border, tile % t.columns * t.results - t.border};
+  return {row / t.rows, (t.first_row + row % t.rows) * t.results - t.border,
+          (t.first_column + tile % t.columns) * t.results - t.border};
 }
 
 // The places of an image, kSize in both directions, that a tile reads; zeros where they are outside.
