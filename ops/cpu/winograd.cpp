@@ -10,9 +10,7 @@
 namespace lockring::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kResults = 4;
-constexpr std::int64_t kLine = kResults + 2;
-constexpr std::int64_t kPoints = kLine * kLine;
+constexpr std::int64_t kLine = kWinogradResults + 2;
 // A power of two between the points would put them all into the same few places of a cache.
 constexpr std::int64_t kGap = 16;
 
@@ -24,7 +22,7 @@ constexpr std::int64_t kManyImages = 16;
 // Values of all points of a block of tiles.
 struct Points {
   Points(std::int64_t tiles, std::int64_t channels)
-      : stride(tiles * channels + kGap), values(Tensor::empty({kPoints, stride})) {}
+      : stride(tiles * channels + kGap), values(Tensor::empty({kWinogradPoints, stride})) {}
   float* begin() { return values.data(); }
   float* at(std::int64_t point) { return values.data() + point * stride; }
 
@@ -34,9 +32,8 @@ struct Points {
 
 WinogradTiles tiles_of(std::int64_t rows, std::int64_t columns, std::int64_t h, std::int64_t w, std::int64_t channels,
                        std::int64_t border) {
-  return {.results = kResults,
-          .rows = (rows + kResults - 1) / kResults,
-          .columns = (columns + kResults - 1) / kResults,
+  return {.rows = (rows + kWinogradResults - 1) / kWinogradResults,
+          .columns = (columns + kWinogradResults - 1) / kWinogradResults,
           .h = h,
           .w = w,
           .channels = channels,
@@ -67,8 +64,8 @@ struct Part {
 // are one part, since every part reads all weights; the bits are the same.
 std::array<Part, 4> parts_of(const WinogradTiles& results, std::int64_t images) {
   if (images < kManyImages) return {Part{.rows = results.rows, .columns = results.columns}};
-  const std::int64_t rows = results.h / kResults;
-  const std::int64_t columns = results.w / kResults;
+  const std::int64_t rows = results.h / kWinogradResults;
+  const std::int64_t columns = results.w / kWinogradResults;
   const std::int64_t more_rows = results.rows - rows;
   const std::int64_t more_columns = results.columns - columns;
   return {Part{0, 0, rows, columns, true, true}, Part{0, columns, rows, more_columns, true, false},
@@ -93,7 +90,7 @@ void convolve(const WinogradTiles& x_tiles, const WinogradTiles& y_tiles, std::i
       const Brgemm product(
           {.rows = count, .cols = out, .inner = in, .left_stride = in, .right_stride = out, .out_stride = out});
       kWinogradInput.on()(from, x, first, count, v.begin(), v.stride);
-      for (std::int64_t point = 0; point < kPoints; ++point)
+      for (std::int64_t point = 0; point < kWinogradPoints; ++point)
         if (part.needs(point)) product(v.at(point), u + point * (in * out + kGap), m.at(point));
       finish(to, m, first, count);
     }
@@ -106,13 +103,12 @@ bool has_winograd(const ConvShape& s) {
   return s.kh == 3 && s.kw == 3 && s.stride == 1 && s.in % kWinogradChannels == 0 && s.out % kWinogradChannels == 0;
 }
 
-bool is_winograd(const ConvShape& s) { return has_winograd(s) && s.oh >= kResults && s.ow >= kResults; }
+bool is_winograd(const ConvShape& s) { return has_winograd(s) && s.oh >= kWinogradResults && s.ow >= kWinogradResults; }
 
-std::int64_t winograd_floats(const ConvShape& s) { return kPoints * (s.in * s.out + kGap); }
+std::int64_t winograd_floats(const ConvShape& s) { return kWinogradPoints * (s.in * s.out + kGap); }
 
 void winograd_transform(const ConvShape& s, const float* taps, float* transformed) {
-  const WinogradWeights weights{
-      .results = kResults, .rows = s.in, .columns = s.out, .tap_stride = s.in * s.out, .row_stride = s.out};
+  const WinogradWeights weights{.rows = s.in, .columns = s.out, .tap_stride = s.in * s.out, .row_stride = s.out};
   kWinogradWeights.on()(weights, taps, false, transformed, s.in * s.out + kGap);
 }
 
@@ -135,8 +131,7 @@ void winograd_pooled_forward(const ConvShape& s, const float* x, const float* tr
 // The convolution of dy, in a border that makes it as large as x, with the turned weights.
 void winograd_input_gradient(const ConvShape& s, const float* dy, const float* w, float* dx) {
   Points u(s.out, s.in);
-  const WinogradWeights weights{
-      .results = kResults, .rows = s.out, .columns = s.in, .tap_stride = s.in, .row_stride = s.patch()};
+  const WinogradWeights weights{.rows = s.out, .columns = s.in, .tap_stride = s.in, .row_stride = s.patch()};
   kWinogradWeights.on()(weights, w, true, u.begin(), u.stride);
   convolve(tiles_of(s.h, s.w, s.oh, s.ow, s.out, 2 - s.padding), tiles_of(s.h, s.w, s.h, s.w, s.in, 0), s.n, dy,
            u.begin(), [&](const WinogradTiles& to, Points& m, std::int64_t first, std::int64_t count) {
@@ -148,7 +143,7 @@ void winograd_weight_gradient(const ConvShape& s, const float* x, const float* d
   Points v(kWeightGradientBlock, s.in);
   Points z(kWeightGradientBlock, s.out);
   Points du(s.out, s.in);
-  std::fill_n(du.begin(), kPoints * du.stride, 0.0F);
+  std::fill_n(du.begin(), kWinogradPoints * du.stride, 0.0F);
   for (const Part& part : parts_of(result_tiles(s), s.n)) {
     const WinogradTiles from = part.of(input_tiles(s));
     const WinogradTiles to = part.of(result_tiles(s));
@@ -165,12 +160,11 @@ void winograd_weight_gradient(const ConvShape& s, const float* x, const float* d
                             .accumulate = true});
       kWinogradInput.on()(from, x, first, count, v.begin(), v.stride);
       kWinogradResultGradient.on()(to, dy, first, count, z.begin(), z.stride);
-      for (std::int64_t point = 0; point < kPoints; ++point)
+      for (std::int64_t point = 0; point < kWinogradPoints; ++point)
         if (part.needs(point)) product(z.at(point), v.at(point), du.at(point));
     }
   }
-  const WinogradWeights weights{
-      .results = kResults, .rows = s.out, .columns = s.in, .tap_stride = s.in, .row_stride = s.patch()};
+  const WinogradWeights weights{.rows = s.out, .columns = s.in, .tap_stride = s.in, .row_stride = s.patch()};
   kWinogradWeightGradient.on()(weights, du.begin(), du.stride, accumulate, dw);
 }
 

@@ -3,7 +3,7 @@
 //
 // With U = G g G^T of the weights and V = B^T d B of a tile of the input, a tile of results is A^T [U (.) V] A: one
 // product over the channels for each of the tile's points. The gradient of the weights is
-// G^T [sum over the tiles of V (.) (A dy A^T)] G. A tile of m x m results has (m+2) x (m+2) points; m is 2 or 4.
+// G^T [sum over the tiles of V (.) (A dy A^T)] G. A tile of 4 x 4 results has 6 x 6 points.
 //
 // What is transformed lies point after point, `point_stride` floats apart, the first point row by row. All channels are
 // multiples of kWinogradChannels.
@@ -17,27 +17,24 @@
 namespace lockring {
 
 constexpr std::int64_t kWinogradChannels = 16;
+constexpr std::int64_t kWinogradResults = 4;  // of a tile, in both directions
+constexpr std::int64_t kWinogradPoints = 36;  // of a tile
 
 // Images [n][h][w][channels] cut into tiles, numbered row by row through all images; or a part of each image's tiles.
 // What a tile has outside its image reads as zeros and is not written.
 struct WinogradTiles {
-  std::int64_t results;         // m: the results of a tile, in both directions
   std::int64_t rows, columns;   // tiles of an image
   std::int64_t h, w, channels;  // of an image
   std::int64_t border;          // the image's first tile begins so far outside of it, in both directions
   std::int64_t first_row = 0, first_column = 0;  // where the part begins, in tiles
 
   std::int64_t image() const { return rows * columns; }
-  std::int64_t points() const { return (results + 2) * (results + 2); }
 };
 
 // 3 x 3 weights, tap after tap: [9][rows][columns] with strides; columns are contiguous.
 struct WinogradWeights {
-  std::int64_t results;
   std::int64_t rows, columns;
   std::int64_t tap_stride, row_stride;
-
-  std::int64_t points() const { return (results + 2) * (results + 2); }
 };
 
 // V of `count` tiles of x from the tile `first` on: v[point][count][channels].
@@ -49,7 +46,7 @@ using WinogradWeightsFn = void(const WinogradWeights& weights, const float* w, b
 // y = activation(A^T m A + bias) in the tiles' places. `bias` may be null.
 using WinogradOutputFn = void(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
                               std::int64_t count, const float* bias, Activation activation, float* y);
-// The same with ReLU and 2 x 2 max pooling, for tiles of 4 x 4 results: y and source as in conv_relu_pool_kernel.h.
+// The same with ReLU and 2 x 2 max pooling: y and source as in conv_relu_pool_kernel.h.
 // `tiles` are those of the convolution's result, with even sizes.
 using WinogradPoolFn = void(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
                             std::int64_t count, const float* bias, float* y, std::uint8_t* source);

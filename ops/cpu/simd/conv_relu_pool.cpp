@@ -90,7 +90,7 @@ __attribute__((noinline)) void pool_tile(const float* m, std::int64_t point_stri
   const PoolTarget target = to;
   Vector windows[4][4];
   transform_square<6, 4>(
-      Winograd<4>::output,
+      Winograd::output,
       [&](int j, Vector* column) {
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i) column[i] = load(m + (6 * i + j) * point_stride);

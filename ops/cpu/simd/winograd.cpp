@@ -4,6 +4,8 @@
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 namespace {
 
+constexpr int kLinePoints = 6;
+
 // A tile of an image: where it begins, which may be outside.
 struct Place {
   std::int64_t image, row, column;
@@ -11,8 +13,8 @@ struct Place {
 
 LOCKRING_INLINE Place place_of(const WinogradTiles& t, std::int64_t tile) {
   const std::int64_t row = tile / t.columns;
-  return {row / t.rows, (t.first_row + row % t.rows) * t.results - t.border,
-          (t.first_column + tile % t.columns) * t.results - t.border};
+  return {row / t.rows, (t.first_row + row % t.rows) * kWinogradResults - t.border,
+          (t.first_column + tile % t.columns) * kWinogradResults - t.border};
 }
 
 // The places of an image, kSize in both directions, that a tile reads; zeros where they are outside.
@@ -80,16 +82,14 @@ struct Target {
 };
 
 // One register of channels of one tile, as above.
-template <int kResults>
 __attribute__((noinline)) void output_tile(const float* m, std::int64_t point_stride, const Target& to, std::int64_t c,
                                            Vector bias, Vector floor) {
-  constexpr int kPoints = Winograd<kResults>::kPoints;
   const Target target = to;
-  transform_square<kPoints, kResults>(
-      Winograd<kResults>::output,
+  transform_square<kLinePoints, 4>(
+      Winograd::output,
       [&](int j, Vector* column) {
 #pragma GCC unroll 6
-        for (int i = 0; i < kPoints; ++i) column[i] = load(m + (i * kPoints + j) * point_stride);
+        for (int i = 0; i < kLinePoints; ++i) column[i] = load(m + (i * kLinePoints + j) * point_stride);
       },
       [&](int i, int j, Vector value) {
         value += bias;
@@ -98,7 +98,6 @@ __attribute__((noinline)) void output_tile(const float* m, std::int64_t point_st
       });
 }
 
-template <int kResults>
 LOCKRING_INLINE void output(const WinogradTiles& t, const float* m, std::int64_t point_stride, std::int64_t first,
                             std::int64_t count, const float* bias, Vector floor, float* y) {
   for (std::int64_t tile = first; tile < first + count; ++tile) {
@@ -106,92 +105,58 @@ LOCKRING_INLINE void output(const WinogradTiles& t, const float* m, std::int64_t
     const Target target{y + ((place.image * t.h + place.row) * t.w + place.column) * t.channels, t.w * t.channels,
                         t.channels, t.h - place.row, t.w - place.column};
     for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
-      output_tile<kResults>(m, point_stride, target, c, bias == nullptr ? Vector{} : load(bias + c), floor);
+      output_tile(m, point_stride, target, c, bias == nullptr ? Vector{} : load(bias + c), floor);
   }
-}
-
-template <int kResults>
-LOCKRING_INLINE void weights(const WinogradWeights& s, const float* w, bool turned, float* u,
-                             std::int64_t point_stride) {
-  constexpr int kPoints = Winograd<kResults>::kPoints;
-  const float* first = turned ? w + 8 * s.tap_stride : w;
-  const std::int64_t step = turned ? -s.tap_stride : s.tap_stride;
-  for (std::int64_t row = 0; row < s.rows; ++row)
-    for (std::int64_t c = 0; c < s.columns; c += kLanes)
-      transform_square<3, kPoints>(
-          Winograd<kResults>::weights,
-          [&](int j, Vector* column) {
-            for (int i = 0; i < 3; ++i) column[i] = load(first + (3 * i + j) * step + row * s.row_stride + c);
-          },
-          [&](int i, int j, Vector value) {
-            store(u + (i * kPoints + j) * point_stride + row * s.columns + c, value);
-          });
-}
-
-template <int kResults>
-LOCKRING_INLINE void weight_gradient(const WinogradWeights& s, const float* du, std::int64_t point_stride,
-                                     bool accumulate, float* dw) {
-  constexpr int kPoints = Winograd<kResults>::kPoints;
-  for (std::int64_t row = 0; row < s.rows; ++row)
-    for (std::int64_t c = 0; c < s.columns; c += kLanes)
-      transform_square<kPoints, 3>(
-          Winograd<kResults>::weight_gradient,
-          [&](int j, Vector* column) {
-#pragma GCC unroll 6
-            for (int i = 0; i < kPoints; ++i)
-              column[i] = load(du + (i * kPoints + j) * point_stride + row * s.columns + c);
-          },
-          [&](int i, int j, Vector value) {
-            float* to = dw + (3 * i + j) * s.tap_stride + row * s.row_stride + c;
-            store(to, accumulate ? load(to) + value : value);
-          });
 }
 
 }  // namespace
 
 void winograd_input(const WinogradTiles& tiles, const float* x, std::int64_t first, std::int64_t count, float* v,
                     std::int64_t point_stride) {
-  if (tiles.results == 2) {
-    transform_windows<4, 4, Winograd<2>::input>(tiles, x, first, count, v, point_stride);
-  } else {
-    transform_windows<6, 6, Winograd<4>::input>(tiles, x, first, count, v, point_stride);
-  }
+  transform_windows<6, 6, Winograd::input>(tiles, x, first, count, v, point_stride);
 }
 
-void winograd_weights(const WinogradWeights& shape, const float* w, bool turned, float* u, std::int64_t point_stride) {
-  if (shape.results == 2) {
-    weights<2>(shape, w, turned, u, point_stride);
-  } else {
-    weights<4>(shape, w, turned, u, point_stride);
-  }
+void winograd_weights(const WinogradWeights& s, const float* w, bool turned, float* u, std::int64_t point_stride) {
+  const float* first = turned ? w + 8 * s.tap_stride : w;
+  const std::int64_t step = turned ? -s.tap_stride : s.tap_stride;
+  for (std::int64_t row = 0; row < s.rows; ++row)
+    for (std::int64_t c = 0; c < s.columns; c += kLanes)
+      transform_square<3, kLinePoints>(
+          Winograd::weights,
+          [&](int j, Vector* column) {
+            for (int i = 0; i < 3; ++i) column[i] = load(first + (3 * i + j) * step + row * s.row_stride + c);
+          },
+          [&](int i, int j, Vector value) {
+            store(u + (i * kLinePoints + j) * point_stride + row * s.columns + c, value);
+          });
 }
 
 void winograd_output(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
                      std::int64_t count, const float* bias, Activation activation, float* y) {
   const Vector floor = broadcast(activation == Activation::relu ? 0.0F : -__builtin_inff());
-  if (tiles.results == 2) {
-    output<2>(tiles, m, point_stride, first, count, bias, floor, y);
-  } else {
-    output<4>(tiles, m, point_stride, first, count, bias, floor, y);
-  }
+  output(tiles, m, point_stride, first, count, bias, floor, y);
 }
 
 void winograd_result_gradient(const WinogradTiles& tiles, const float* dy, std::int64_t first, std::int64_t count,
                               float* z, std::int64_t point_stride) {
-  if (tiles.results == 2) {
-    transform_windows<2, 4, Winograd<2>::result_gradient>(tiles, dy, first, count, z, point_stride);
-  } else {
-    transform_windows<4, 6, Winograd<4>::result_gradient>(tiles, dy, first, count, z, point_stride);
-  }
+  transform_windows<4, 6, Winograd::result_gradient>(tiles, dy, first, count, z, point_stride);
 }
 
-void winograd_weight_gradient(const WinogradWeights& shape, const float* du, std::int64_t point_stride, bool accumulate,
+void winograd_weight_gradient(const WinogradWeights& s, const float* du, std::int64_t point_stride, bool accumulate,
                               float* dw) {
-  if (shape.results == 2) {
-    weight_gradient<2>(shape, du, point_stride, accumulate, dw);
-  } else {
-    weight_gradient<4>(shape, du, point_stride, accumulate, dw);
-  }
+  for (std::int64_t row = 0; row < s.rows; ++row)
+    for (std::int64_t c = 0; c < s.columns; c += kLanes)
+      transform_square<kLinePoints, 3>(
+          Winograd::weight_gradient,
+          [&](int j, Vector* column) {
+#pragma GCC unroll 6
+            for (int i = 0; i < kLinePoints; ++i)
+              column[i] = load(du + (i * kLinePoints + j) * point_stride + row * s.columns + c);
+          },
+          [&](int i, int j, Vector value) {
+            float* to = dw + (3 * i + j) * s.tap_stride + row * s.row_stride + c;
+            store(to, accumulate ? load(to) + value : value);
+          });
 }
 
 }  // namespace lockring::kernels::cpu::LOCKRING_ISA

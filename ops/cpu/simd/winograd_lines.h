@@ -6,52 +6,10 @@
 
 namespace lockring::kernels::cpu::LOCKRING_ISA {
 
-template <int kResults>
-struct Winograd;
-
-// F(2, 3), by way of the points 0, 1, -1 and infinity.
-template <>
-struct Winograd<2> {
-  static constexpr int kPoints = 4;
-
-  LOCKRING_INLINE void input(const Vector* d, Vector* v) {
-    v[0] = d[0] - d[2];
-    v[1] = d[1] + d[2];
-    v[2] = d[2] - d[1];
-    v[3] = d[1] - d[3];
-  }
-  LOCKRING_INLINE void weights(const Vector* g, Vector* u) {
-    const Vector even = 0.5F * (g[0] + g[2]);
-    const Vector odd = 0.5F * g[1];
-    u[0] = g[0];
-    u[1] = even + odd;
-    u[2] = even - odd;
-    u[3] = g[2];
-  }
-  LOCKRING_INLINE void output(const Vector* m, Vector* y) {
-    y[0] = m[0] + (m[1] + m[2]);
-    y[1] = (m[1] - m[2]) - m[3];
-  }
-  LOCKRING_INLINE void result_gradient(const Vector* dy, Vector* z) {
-    z[0] = dy[0];
-    z[1] = dy[0] + dy[1];
-    z[2] = dy[0] - dy[1];
-    z[3] = -dy[1];
-  }
-  LOCKRING_INLINE void weight_gradient(const Vector* du, Vector* dw) {
-    const Vector even = 0.5F * (du[1] + du[2]);
-    dw[0] = du[0] + even;
-    dw[1] = 0.5F * (du[1] - du[2]);
-    dw[2] = even + du[3];
-  }
-};
-
 // F(4, 3), by way of 0, b, a, -b, -a and infinity. The usual 1 and 2 lose four times as much to rounding as a direct
 // sum does; of pairs that are exact in a few bits, these lose least, less than twice as much. Places of even and of odd
 // number share no work, so that half of a tile can be transformed at a time.
-template <>
-struct Winograd<4> {
-  static constexpr int kPoints = 6;
+struct Winograd {
   static constexpr float kA = 0.625F;
   static constexpr float kB = 1.5F;
   static constexpr float kAA = kA * kA;
