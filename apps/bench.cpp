@@ -36,6 +36,7 @@ long page_faults() {
 struct TrainBench {
   std::string model = "cnn";
   std::string device = "auto";
+  std::string precision = "float32";
   std::int64_t batch_size = 128;
   int replicas = 0;
   std::int64_t micro_batch = -1;
@@ -158,6 +159,7 @@ int TrainBench::run() const {
                                .world = &job(),
                                .replicas = replicas > 0 ? replicas : automatic,
                                .devices = place.devices,
+                               .precision = parse_precision(precision, place),
                                .exchange = exchange == "nccl" ? dist::Algorithm::ring : dist::parse_algorithm(exchange),
                                .wire = wire == "bf16" ? dist::Wire::bf16 : dist::Wire::f32,
                                .nccl = exchange == "nccl",
@@ -181,6 +183,7 @@ int TrainBench::run() const {
   std::vector<Figure> figures = {{"model", model},
                                  {"batch_size", batch_size},
                                  {"device", to_string(place.devices[0])},
+                                 {"precision", precision},
                                  {"replicas", steps.trainer().workers().total},
                                  {"micro_batch", place.on_gpu() ? options.gpu_micro_batch : options.micro_batch},
                                  {"images_per_second", images_per_second},
@@ -284,6 +287,7 @@ Action bench_train(CLI::App& app) {
   app.add_option("--model", bench->model, "architecture");
   app.add_option("--batch-size", bench->batch_size, "images a step, over all replicas");
   add_device_option(app, bench->device);
+  add_precision_option(app, bench->precision);
   app.add_option("--replicas", bench->replicas, "replicas; 0 for one a core, or one a GPU");
   app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the device's own, 0 for the whole shard");
   app.add_option("--optimizer", bench->optimizer, "sgd, adam or adamw");

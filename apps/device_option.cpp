@@ -1,5 +1,6 @@
 #include "apps/device_option.h"
 
+#include "apps/option_values.h"
 #include "core/devices.h"
 #include "core/error.h"
 
@@ -65,6 +66,18 @@ void add_device_option(CLI::App& app, std::string& device) {
   };
   app.add_option("--device", device, "where to compute; auto is a GPU if there is one, else the CPU")
       ->check(CLI::Validator(check_text, "auto|cpu|cuda|cuda:N"));
+}
+
+void add_precision_option(CLI::App& app, std::string& precision) {
+  app.add_option("--precision", precision,
+                 "what layers compute with: float32, or on GPUs bf16; parameters, loss and optimizer stay in float32")
+      ->check(one_of({"float32", "bf16"}));
+}
+
+DType parse_precision(const std::string& precision, const DeviceChoice& choice) {
+  check(precision == "float32" || choice.on_gpu(), "--precision {} is for GPUs, and this computes on the CPU{}{}",
+        precision, choice.note.empty() ? "" : ": ", choice.note);
+  return precision == "bf16" ? DType::bf16 : DType::f32;
 }
 
 }  // namespace lockring::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/device.h"
+#include "core/dtype.h"
 
 #include <string>
 #include <vector>
@@ -27,5 +28,10 @@ DeviceChoice choose_devices(const std::string& text, int place = 0, int places =
 DeviceChoice choose_devices_and_say(const std::string& text);
 
 void add_device_option(CLI::App& app, std::string& device);
+
+// --precision: what training computes with, "float32" or on GPUs "bf16".
+void add_precision_option(CLI::App& app, std::string& precision);
+// Throws Error{usage} where bfloat16 is asked of a CPU.
+DType parse_precision(const std::string& precision, const DeviceChoice& choice);
 
 }  // namespace lockring::app

@@ -55,6 +55,7 @@ void declare_recipe(CLI::App& app, TrainOptions& o) {
 
 void declare_execution(CLI::App& app, TrainOptions& o) {
   add_device_option(app, o.device);
+  add_precision_option(app, o.precision);
   app.add_option("--replicas", o.replicas, "replicas that train in lockstep; auto is one a core, or one a GPU");
   app.add_option("--micro-batch", o.micro_batch,
                  "images computed at once; auto is the model's own, and on GPUs all that a replica has");

@@ -37,6 +37,7 @@ class Tape {
   void append(Tensor& output, std::span<const Tensor* const> inputs, tape::Closure* closure) {
     auto* node = new (allocate(sizeof(GradNode), alignof(GradNode))) GradNode;
     node->shape = output.shape();
+    node->dtype = output.dtype();
     node->device = output.device();
     auto* targets = static_cast<GradTarget*>(allocate(sizeof(GradTarget) * inputs.size(), alignof(GradTarget)));
     for (std::size_t i = 0; i < inputs.size(); ++i) new (targets + i) GradTarget(use(*inputs[i]));
@@ -132,17 +133,17 @@ Tape& this_tape() {
 }
 
 void add_in_place(Tensor& sum, const Tensor& term) {
+  const std::int64_t count = sum.elements();
+  if (sum.device().kind != DeviceKind::cpu) return device_memory::add(sum.reals(), term.reals(), count, sum.device());
   float* to = sum.data();
   const float* from = term.data();
-  const std::int64_t count = sum.elements();
-  if (sum.device().kind != DeviceKind::cpu) return device_memory::add(to, from, count, sum.device());
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
 }  // namespace
 
 GradSlot GradTarget::slot() const {
-  if (!node_->grad.defined()) node_->grad = Tensor::empty(node_->shape, DType::f32, node_->device);
+  if (!node_->grad.defined()) node_->grad = Tensor::empty(node_->shape, node_->dtype, node_->device);
   // Memory that add() kept may be another gradient's too.
   if (node_->written && !node_->bound && !node_->grad.storage().unique()) node_->grad = node_->grad.clone();
   return {node_->grad, std::exchange(node_->written, true)};
@@ -169,6 +170,7 @@ Leaf::~Leaf() {
 
 void Leaf::set_value(const Tensor& value) {
   node_.shape = value.shape();
+  node_.dtype = value.dtype();
   if (value.defined()) node_.device = value.device();
   value_ = value.detach();
   value_.set_node(&node_, 0);

@@ -36,6 +36,7 @@ struct GradNode {
   std::int64_t first_use = -1;   // leaf: index on the tape of the first op that read it
   std::uint64_t generation = 0;  // leaf: the tape that first_use refers to
   Shape shape;
+  DType dtype = DType::f32;
   Device device;
 };
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/device.h"
+#include "core/reals.h"
 #include "core/storage.h"
 
 #include <cstdint>
@@ -25,8 +26,8 @@ void release(void* block, std::int64_t bytes, Device device) noexcept;
 void copy(void* to, Device to_device, const void* from, Device from_device, std::int64_t bytes);
 void clear(void* block, std::int64_t bytes, Device device);  // of any device
 void fill(float* block, std::int64_t count, float value, Device device);
-// sum[i] += term[i].
-void add(float* sum, const float* term, std::int64_t count, Device device);
+// sum[i] += term[i], of the same type.
+void add(Reals sum, ConstReals term, std::int64_t count, Device device);
 
 // Returns when all that this thread asked of the device is done; at once for the CPU.
 void synchronize(Device device);

@@ -37,7 +37,7 @@ void clear(void* block, std::int64_t bytes, Device device) {
   std::memset(block, 0, static_cast<std::size_t>(bytes));
 }
 void fill(float*, std::int64_t, float, Device device) { fail_without_cuda(device); }
-void add(float*, const float*, std::int64_t, Device device) { fail_without_cuda(device); }
+void add(Reals, ConstReals, std::int64_t, Device device) { fail_without_cuda(device); }
 void synchronize(Device device) {
   if (device.kind != DeviceKind::cpu) fail_without_cuda(device);
 }

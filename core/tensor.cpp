@@ -20,6 +20,8 @@ void copy(void* to, Device to_device, const void* from, Device from_device, std:
 
 }  // namespace
 
+void fail_on_bf16() { fail(ErrorCode::device, "bfloat16 is computed with on GPUs alone"); }
+
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   // More than any address space holds; the number of bytes could overflow.
   check(shape.elements() < std::int64_t{1} << 48, ErrorCode::device,

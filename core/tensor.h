@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/reals.h"
 #include "core/shape.h"
 #include "core/storage.h"
 
@@ -55,6 +56,15 @@ class Tensor {
   const T* data() const {
     assert(DTypeOf<T>::value == dtype_);
     return static_cast<const T*>(raw());
+  }
+  // The same for kernels that know bfloat16 too.
+  Reals reals() {
+    assert(!defined() || dtype_ == DType::f32 || dtype_ == DType::bf16);
+    return {raw(), dtype_};
+  }
+  ConstReals reals() const {
+    assert(!defined() || dtype_ == DType::f32 || dtype_ == DType::bf16);
+    return {raw(), dtype_};
   }
   void* raw() const { return defined() ? static_cast<char*>(storage_.data()) + offset_ : nullptr; }
   // The elements of a tensor in the CPU's memory; a pointer into a GPU's is for kernels alone.

@@ -1,6 +1,6 @@
 #include "distributed/exchange.h"
 
-#include "distributed/bf16.h"
+#include "core/bf16.h"
 
 #include <algorithm>
 #include <cassert>

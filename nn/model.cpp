@@ -3,6 +3,7 @@
 #include "core/device_memory.h"
 #include "core/error.h"
 #include "ops/all_finite.h"
+#include "ops/cast.h"
 
 #include <algorithm>
 
@@ -42,6 +43,10 @@ void Model::bind_values() {
     parameter.leaf.set_value(parameters_.view(*layout().find(path)));
     in_order_.push_back(&parameter);
   });
+}
+
+Tensor Model::forward(const Tensor& x, const Context& context) const {
+  return ops::cast(root_->forward(ops::cast(x, context.precision), context), DType::f32);
 }
 
 Tensor Model::infer(const Tensor& x, std::int64_t rows) const {

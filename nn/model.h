@@ -21,7 +21,8 @@ class Model {
   // On a copy of another's parameters, on any device, which this waits for. Throws as above.
   Model(std::unique_ptr<Module> root, const Model& other, Device device);
 
-  Tensor forward(const Tensor& x, const Context& context = {}) const { return root_->forward(x, context); }
+  // x and the result are of float32, whatever the context's precision.
+  Tensor forward(const Tensor& x, const Context& context = {}) const;
 
   // Where the parameters lie and the model computes.
   Device device() const { return parameters_.buffer().device(); }

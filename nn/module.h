@@ -26,6 +26,8 @@ struct Context {
   std::int64_t step = 0;
   std::int64_t first_sample = 0;  // number within the global batch of the input's first row
   const ForwardObserver* observer = nullptr;
+  // What images and activations are between layers; bf16 on GPUs only. Parameters and their gradients are of float32.
+  DType precision = DType::f32;
 };
 
 // What copies made of the parameters are for: in training they are made anew each step, in inference once.

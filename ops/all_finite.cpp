@@ -12,7 +12,7 @@ constexpr Kernel<AllFiniteFn> kAllFinite{"all_finite", LOCKRING_SIMD_KERNELS(all
 
 bool all_finite(const Tensor& x) {
   Tensor finite = Tensor::empty({1}, DType::u8, x.device());
-  kAllFinite.on(x.device())(x.data(), x.elements(), finite.data<std::uint8_t>());
+  kAllFinite.on(x.device())(x.reals(), x.elements(), finite.data<std::uint8_t>());
   return finite.item<std::uint8_t>() != 0;
 }
 

@@ -7,7 +7,7 @@
 namespace lockring {
 
 // *finite = 1, or 0 if one of the values is not.
-using AllFiniteFn = void(const float* values, std::int64_t count, std::uint8_t* finite);
+using AllFiniteFn = void(ConstReals values, std::int64_t count, std::uint8_t* finite);
 
 LOCKRING_DECLARE_SIMD_KERNEL(AllFiniteFn, all_finite)
 

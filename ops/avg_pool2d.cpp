@@ -15,13 +15,13 @@ constexpr Kernel<AvgPoolGradientFn> kGradient{"avg_pool2d", LOCKRING_SIMD_KERNEL
 
 Tensor avg_pool2d(const Tensor& x, std::int64_t kernel, std::int64_t stride) {
   const PoolShape shape = pool_shape("avg_pool2d", x.shape(), kernel, stride);
-  Tensor y = Tensor::empty(shape.output(), DType::f32, x.device());
-  kForward.on(x.device())(shape, x.data(), y.data());
+  Tensor y = Tensor::empty(shape.output(), x.dtype(), x.device());
+  kForward.on(x.device())(shape, x.reals(), y.reals());
 
   if (needs_gradient(x)) {
     record(y, {&x}, [shape](const Tensor& dy, GradTargets to) {
-      Tensor dx = Tensor::empty(shape.input(), DType::f32, dy.device());
-      kGradient.on(dy.device())(shape, dy.data(), dx.data());
+      Tensor dx = Tensor::empty(shape.input(), dy.dtype(), dy.device());
+      kGradient.on(dy.device())(shape, dy.reals(), dx.reals());
       to[0].add(std::move(dx));
     });
   }

@@ -5,8 +5,8 @@
 
 namespace lockring {
 
-using AvgPoolFn = void(const PoolShape& shape, const float* x, float* y);
-using AvgPoolGradientFn = void(const PoolShape& shape, const float* dy, float* dx);
+using AvgPoolFn = void(const PoolShape& shape, ConstReals x, Reals y);
+using AvgPoolGradientFn = void(const PoolShape& shape, ConstReals dy, Reals dx);
 
 LOCKRING_DECLARE_SIMD_KERNEL(AvgPoolFn, avg_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(AvgPoolGradientFn, avg_pool_gradient)

@@ -18,8 +18,8 @@ constexpr Kernel<BatchNormSumsFn> kSums{"batch_norm", LOCKRING_SIMD_KERNELS(batc
 constexpr Kernel<BatchNormInputGradientFn> kInputGradient{
     "batch_norm", LOCKRING_SIMD_KERNELS(batch_norm_input_gradient),
     LOCKRING_CUDA_KERNEL(kernels::cuda::batch_norm_input_gradient)};
-constexpr Kernel<AddScaledFn> kAddScaled{"batch_norm", LOCKRING_SIMD_KERNELS(add_scaled),
-                                         LOCKRING_CUDA_KERNEL(kernels::cuda::add_scaled)};
+constexpr Kernel<AddGroupsFn> kAddGroups{"batch_norm", LOCKRING_SIMD_KERNELS(add_groups),
+                                         LOCKRING_CUDA_KERNEL(kernels::cuda::add_groups)};
 
 BatchNormShape checked_shape(const Tensor& x, const Tensor& gamma, const Tensor& beta,
                              const BatchNormOptions& options) {
@@ -29,41 +29,45 @@ BatchNormShape checked_shape(const Tensor& x, const Tensor& gamma, const Tensor&
         gamma.shape(), beta.shape(), x.shape());
   check(options.group > 0, "batch_norm: the group {} is not positive", options.group);
   check(options.epsilon > 0, "batch_norm: epsilon {} is not positive", options.epsilon);
-  BatchNormShape shape{.images = x.size(0), .pixels = 1, .channels = x.size(-1)};
+  BatchNormShape shape{.images = x.size(0), .pixels = 1, .channels = x.size(-1), .group = options.group};
   for (int i = 1; i + 1 < x.rank(); ++i) shape.pixels *= x.size(i);
   return shape;
 }
 
-// The groups of a batch, each as a shape and where its values begin; an empty batch is one empty group.
-class Groups {
- public:
-  Groups(const BatchNormShape& shape, std::int64_t group)
-      : shape_(shape), group_(group), count_(std::max<std::int64_t>(shape.images / group, 1)) {}
+// All images as one group.
+BatchNormShape as_one_group(BatchNormShape shape) {
+  shape.group = std::max<std::int64_t>(shape.images, 1);
+  return shape;
+}
 
-  std::int64_t count() const { return count_; }
-  std::int64_t offset(std::int64_t g) const { return g * group_ * shape_.pixels * shape_.channels; }
-  BatchNormShape operator[](std::int64_t g) const {
-    BatchNormShape shape = shape_;
-    shape.images = g + 1 < count_ ? group_ : shape_.images - g * group_;
-    return shape;
+// Calls f(shape, group, offset) for what kernels take at once, which begins with a group and an element: a CPU's one
+// group, so that it stays in the cache from kernel to kernel, a GPU's all of them.
+template <class F>
+void for_each_part(const BatchNormShape& all, Device device, F f) {
+  if (device.kind != DeviceKind::cpu) return f(all, std::int64_t{0}, std::int64_t{0});
+  for (std::int64_t g = 0; g < all.groups(); ++g) {
+    BatchNormShape part = all;
+    part.images = all.images_of(g);
+    f(as_one_group(part), g, g * all.group * all.pixels * all.channels);
   }
+}
 
- private:
-  BatchNormShape shape_;
-  std::int64_t group_, count_;
-};
+double unbiased(double values) { return values > 1 ? values / (values - 1) : 1; }
 
-// `values` is how many of a channel the moments are of.
-void add_moments(const BatchNormShape& group, double values, const float* mean, const float* variance, bool first,
+// `values` is how many of a channel the moments are of; 0: those that the shape says.
+void add_moments(const BatchNormShape& shape, double values, const float* mean, const float* variance,
                  const MomentSums& sums, Device device) {
-  const double unbiased = values > 1 ? values / (values - 1) : 1;
-  const auto images = static_cast<float>(group.images);
-  const auto add = [&](const float* from, float factor, GradSlot slot) {
+  const std::int64_t groups = shape.groups();
+  const auto add = [&](const float* from, GradSlot slot, auto factor) {
     if (slot.grad.defined())
-      kAddScaled.on(device)(from, group.channels, factor, slot.accumulate || !first, slot.grad.data());
+      kAddGroups.on(device)(from, groups, shape.channels, factor(shape.images_of(0)),
+                            factor(shape.images_of(groups - 1)), slot.accumulate, slot.grad.data());
   };
-  add(mean, images, sums.mean);
-  add(variance, static_cast<float>(images * unbiased), sums.variance);
+  add(mean, sums.mean, [](std::int64_t images) { return static_cast<float>(images); });
+  add(variance, sums.variance, [&](std::int64_t images) {
+    const double of = values > 0 ? values : static_cast<double>(images * shape.pixels);
+    return static_cast<float>(static_cast<float>(images) * unbiased(of));
+  });
 }
 
 // What a gradient needs again.
@@ -82,12 +86,13 @@ struct Saved {
   }
 };
 
-// Adds the sums of one group, dgamma before dbeta, to the gradients that are wanted.
-void add_parameter_gradients(const float* sums, std::int64_t channels, Device device, GradTargets to) {
+// Adds the sums of groups, dgamma [groups][channels] before dbeta, to the gradients that are wanted.
+void add_parameter_gradients(const float* sums, std::int64_t groups, std::int64_t channels, Device device,
+                             GradTargets to) {
   for (int i : {1, 2}) {
     if (!to[i].wanted()) continue;
     auto [gradient, accumulate] = to[i].slot();
-    kAddScaled.on(device)(sums + (i - 1) * channels, channels, 1, accumulate, gradient.data());
+    kAddGroups.on(device)(sums + (i - 1) * groups * channels, groups, channels, 1, 1, accumulate, gradient.data());
   }
 }
 
@@ -137,38 +142,34 @@ void merge_sums(double share, GroupSum& group, Tensor& part) {
 Tensor batch_norm_train(const Tensor& x, const Tensor& gamma, const Tensor& beta, const BatchNormOptions& options,
                         const MomentSums& sums) {
   const BatchNormShape shape = checked_shape(x, gamma, beta, options);
-  const Groups groups(shape, options.group);
   const Device device = x.device();
-  Tensor y = Tensor::empty(x.shape(), DType::f32, device);
-  Tensor mean = Tensor::empty({groups.count(), shape.channels}, DType::f32, device);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), device);
+  Tensor mean = Tensor::empty({shape.groups(), shape.channels}, DType::f32, device);
   Tensor variance = Tensor::empty(mean.shape(), DType::f32, device);
   const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean, variance, options};
-  for (std::int64_t g = 0; g < groups.count(); ++g) {
-    const float* values = x.data() + groups.offset(g);
-    float* group_mean = mean.data() + g * shape.channels;
-    float* group_variance = variance.data() + g * shape.channels;
-    kMoments.on(device)(groups[g], values, group_mean, group_variance);
-    kApply.on(device)(groups[g], values, saved.terms(g), y.data() + groups.offset(g));
-    add_moments(groups[g], static_cast<double>(groups[g].images * groups[g].pixels), group_mean, group_variance, g == 0,
-                sums, device);
-  }
+  for_each_part(shape, device, [&](const BatchNormShape& part, std::int64_t g, std::int64_t at) {
+    const ConstReals values = x.reals().from(at);
+    kMoments.on(device)(part, values, mean.data() + g * shape.channels, variance.data() + g * shape.channels);
+    kApply.on(device)(part, values, saved.terms(g), y.reals().from(at));
+  });
+  add_moments(shape, 0, mean.data(), variance.data(), sums, device);
 
   if (needs_gradient(x, gamma, beta)) {
-    record(y, {&x, &gamma, &beta}, [groups, saved](const Tensor& dy, GradTargets to) {
-      const std::int64_t channels = saved.gamma.size(0);
-      Tensor group_sums = Tensor::empty({2, channels}, DType::f32, dy.device());
-      float* dgamma = group_sums.data();
-      float* dbeta = dgamma + channels;
+    record(y, {&x, &gamma, &beta}, [shape, saved](const Tensor& dy, GradTargets to) {
+      const Device device = dy.device();
+      Tensor group_sums = Tensor::empty({2, shape.groups(), shape.channels}, DType::f32, device);
       Tensor dx;
-      if (to[0].wanted()) dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
-      for (std::int64_t g = 0; g < groups.count(); ++g) {
-        const std::int64_t at = groups.offset(g);
-        kSums.on(dy.device())(groups[g], saved.x.data() + at, dy.data() + at, saved.terms(g), dgamma, dbeta);
-        add_parameter_gradients(dgamma, channels, dy.device(), to);
+      if (to[0].wanted()) dx = Tensor::empty(dy.shape(), dy.dtype(), device);
+      for_each_part(shape, device, [&](const BatchNormShape& part, std::int64_t g, std::int64_t at) {
+        const ConstReals x_part = saved.x.reals().from(at);
+        const ConstReals dy_part = dy.reals().from(at);
+        float* dgamma = group_sums.data() + g * shape.channels;
+        float* dbeta = dgamma + shape.groups() * shape.channels;
+        kSums.on(device)(part, x_part, dy_part, saved.terms(g), dgamma, dbeta);
         if (dx.defined())
-          kInputGradient.on(dy.device())(groups[g], saved.x.data() + at, dy.data() + at, saved.terms(g), dgamma, dbeta,
-                                         dx.data() + at);
-      }
+          kInputGradient.on(device)(part, x_part, dy_part, saved.terms(g), dgamma, dbeta, dx.reals().from(at));
+      });
+      add_parameter_gradients(group_sums.data(), shape.groups(), shape.channels, device, to);
       if (dx.defined()) to[0].add(std::move(dx));
     });
   }
@@ -187,16 +188,16 @@ GroupSum* WholeBatch::current() { return whole_batch; }
 
 Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& beta, GroupSum& group,
                            const BatchNormOptions& options, const MomentSums& sums) {
-  const BatchNormShape shape = checked_shape(x, gamma, beta, options);
+  const BatchNormShape shape = as_one_group(checked_shape(x, gamma, beta, options));
   const Device device = x.device();
-  Tensor y = Tensor::empty(x.shape(), DType::f32, device);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), device);
   Tensor mean = Tensor::empty({shape.channels}, DType::f32, device);
   Tensor variance = Tensor::empty({shape.channels}, DType::f32, device);
   const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean, variance, options};
-  kMoments.on(device)(shape, x.data(), mean.data(), variance.data());
+  kMoments.on(device)(shape, x.reals(), mean.data(), variance.data());
   const double values = merge_moments(shape, group, mean, variance);
-  kApply.on(device)(shape, x.data(), saved.terms(), y.data());
-  add_moments(shape, values, mean.data(), variance.data(), true, sums, device);
+  kApply.on(device)(shape, x.reals(), saved.terms(), y.reals());
+  add_moments(shape, values, mean.data(), variance.data(), sums, device);
 
   if (needs_gradient(x, gamma, beta)) {
     const double share = static_cast<double>(shape.images * shape.pixels) / values;
@@ -204,12 +205,12 @@ Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& b
       Tensor part = Tensor::empty({2, shape.channels}, DType::f32, dy.device());
       float* dgamma = part.data();
       float* dbeta = dgamma + shape.channels;
-      kSums.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta);
-      add_parameter_gradients(dgamma, shape.channels, dy.device(), to);
+      kSums.on(dy.device())(shape, saved.x.reals(), dy.reals(), saved.terms(), dgamma, dbeta);
+      add_parameter_gradients(dgamma, 1, shape.channels, dy.device(), to);
       if (!to[0].wanted()) return;
       merge_sums(share, *group, part);
-      Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
-      kInputGradient.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), dgamma, dbeta, dx.data());
+      Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+      kInputGradient.on(dy.device())(shape, saved.x.reals(), dy.reals(), saved.terms(), dgamma, dbeta, dx.reals());
       to[0].add(std::move(dx));
     });
   }
@@ -218,24 +219,24 @@ Tensor batch_norm_together(const Tensor& x, const Tensor& gamma, const Tensor& b
 
 Tensor batch_norm_eval(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& mean,
                        const Tensor& variance, const BatchNormOptions& options) {
-  const BatchNormShape shape = checked_shape(x, gamma, beta, options);
+  const BatchNormShape shape = as_one_group(checked_shape(x, gamma, beta, options));
   check(mean.shape() == gamma.shape() && variance.shape() == gamma.shape(),
         "batch_norm: mean {} and variance {} do not fit x {}", mean.shape(), variance.shape(), x.shape());
-  Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Saved saved{x.detach(), gamma.detach(), beta.detach(), mean.detach(), variance.detach(), options};
-  kApply.on(x.device())(shape, x.data(), saved.terms(), y.data());
+  kApply.on(x.device())(shape, x.reals(), saved.terms(), y.reals());
 
   if (needs_gradient(x, gamma, beta)) {
     record(y, {&x, &gamma, &beta}, [shape, saved](const Tensor& dy, GradTargets to) {
       if (to[1].wanted() || to[2].wanted()) {
         Tensor sums = Tensor::empty({2, shape.channels}, DType::f32, dy.device());
-        kSums.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), sums.data(),
+        kSums.on(dy.device())(shape, saved.x.reals(), dy.reals(), saved.terms(), sums.data(),
                               sums.data() + shape.channels);
-        add_parameter_gradients(sums.data(), shape.channels, dy.device(), to);
+        add_parameter_gradients(sums.data(), 1, shape.channels, dy.device(), to);
       }
       if (to[0].wanted()) {
-        Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
-        kInputGradient.on(dy.device())(shape, saved.x.data(), dy.data(), saved.terms(), nullptr, nullptr, dx.data());
+        Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+        kInputGradient.on(dy.device())(shape, saved.x.reals(), dy.reals(), saved.terms(), nullptr, nullptr, dx.reals());
         to[0].add(std::move(dx));
       }
     });

@@ -35,8 +35,8 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOpt
   const ConvShape shape = conv_shape("conv2d", x, w, b, options.stride, options.padding);
   Tensor weights = packed;
   if (!weights.defined()) pack_conv2d_weights(w, options.stride, weights);
-  Tensor y = Tensor::empty({shape.n, shape.oh, shape.ow, shape.out}, DType::f32, x.device());
-  kConv2dForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), options.activation, y.data());
+  Tensor y = Tensor::empty({shape.n, shape.oh, shape.ow, shape.out}, x.dtype(), x.device());
+  kConv2dForward.on(x.device())(shape, x.reals(), w.data(), weights.data(), b.data(), options.activation, y.reals());
   count_multiply_adds(shape.n * shape.oh * shape.ow * shape.out * shape.patch());
 
   if (needs_gradient(x, w, b)) {
@@ -44,18 +44,18 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOpt
     record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), result](const Tensor& dy, GradTargets to) {
       Tensor dz = dy;
       if (result.defined()) {
-        dz = Tensor::empty(dy.shape(), DType::f32, dy.device());
-        kReluGradient.on(dy.device())(result.data(), dy.data(), dy.elements(), dz.data());
+        dz = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+        kReluGradient.on(dy.device())(result.reals(), dy.reals(), dy.elements(), dz.reals());
       }
-      const float* gradient = std::as_const(dz).data();
+      const ConstReals gradient = std::as_const(dz).reals();
       if (to[0].wanted()) {
-        Tensor dx = Tensor::empty(x.shape(), DType::f32, x.device());
-        kConv2dInputGradient.on(x.device())(shape, gradient, w.data(), dx.data());
+        Tensor dx = Tensor::empty(x.shape(), x.dtype(), x.device());
+        kConv2dInputGradient.on(x.device())(shape, gradient, w.data(), dx.reals());
         to[0].add(std::move(dx));
       }
       if (to[1].wanted()) {
         auto [dw, accumulate] = to[1].slot();
-        kConv2dWeightGradient.on(x.device())(shape, x.data(), gradient, accumulate, dw.data());
+        kConv2dWeightGradient.on(x.device())(shape, x.reals(), gradient, accumulate, dw.data());
       }
       if (to[2].wanted()) {
         auto [db, accumulate] = to[2].slot();

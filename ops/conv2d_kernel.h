@@ -19,12 +19,11 @@ struct ConvShape {
 
 // `w` is OHWI, `packed` the same as conv2d_pack makes it: CPUs read this one, GPUs that one, and the other may be null,
 // as may `bias`.
-using Conv2dForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
-                             const float* bias, Activation activation, float* y);
+using Conv2dForwardFn = void(const ConvShape& shape, ConstReals x, const float* w, const float* packed,
+                             const float* bias, Activation activation, Reals y);
 // `w` is OHWI. Overwrites dx.
-using Conv2dInputGradientFn = void(const ConvShape& shape, const float* dy, const float* w, float* dx);
-using Conv2dWeightGradientFn = void(const ConvShape& shape, const float* x, const float* dy, bool accumulate,
-                                    float* dw);
+using Conv2dInputGradientFn = void(const ConvShape& shape, ConstReals dy, const float* w, Reals dx);
+using Conv2dWeightGradientFn = void(const ConvShape& shape, ConstReals x, ConstReals dy, bool accumulate, float* dw);
 
 // For CPUs: what the forward pass reads of weights, by the shape's weights and stride alone, and how many floats it is.
 using Conv2dPackFn = void(const ConvShape& shape, const float* w, float* packed);

@@ -26,19 +26,19 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
   Tensor weights = packed;
   if (!weights.defined()) pack_conv2d_weights(w, 1, weights);
   const Shape pooled{shape.n, shape.oh / 2, shape.ow / 2, shape.out};
-  Tensor y = Tensor::empty(pooled, DType::f32, x.device());
+  Tensor y = Tensor::empty(pooled, x.dtype(), x.device());
   Tensor source;
   if (needs_gradient(x, w, b)) source = Tensor::empty(pooled, DType::u8, x.device());
-  kForward.on(x.device())(shape, x.data(), w.data(), weights.data(), b.data(), y.data(),
+  kForward.on(x.device())(shape, x.reals(), w.data(), weights.data(), b.data(), y.reals(),
                           static_cast<std::uint8_t*>(source.raw()));
 
   if (source.defined()) {
     record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), source](const Tensor& dy, GradTargets to) {
-      Tensor dx = to[0].wanted() ? Tensor::empty(x.shape(), DType::f32, x.device()) : Tensor();
+      Tensor dx = to[0].wanted() ? Tensor::empty(x.shape(), x.dtype(), x.device()) : Tensor();
       GradSlot dw = to[1].wanted() ? to[1].slot() : GradSlot{};
       GradSlot db = to[2].wanted() ? to[2].slot() : GradSlot{};
-      kBackward.on(x.device())(shape, x.data(), w.data(), dy.data(), source.data<std::uint8_t>(),
-                               {dx.data(), dw.grad.data(), db.grad.data(), dw.accumulate, db.accumulate});
+      kBackward.on(x.device())(shape, x.reals(), w.data(), dy.reals(), source.data<std::uint8_t>(), dx.reals(),
+                               {dw.grad.data(), db.grad.data(), dw.accumulate, db.accumulate});
       if (to[0].wanted()) to[0].add(std::move(dx));
     });
   }

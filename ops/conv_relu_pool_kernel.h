@@ -13,18 +13,18 @@ namespace lockring {
 constexpr std::uint8_t kNoSource = 4;
 
 // `w` and `packed` as for conv2d.
-using ConvReluPoolForwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* packed,
-                                   const float* bias, float* y, std::uint8_t* source);
-// What is wanted; the others are null. dx is overwritten, dw and db are added to if their flag says so.
+using ConvReluPoolForwardFn = void(const ConvShape& shape, ConstReals x, const float* w, const float* packed,
+                                   const float* bias, Reals y, std::uint8_t* source);
+// What is wanted of the parameters' gradients; the others are null. They are added to if their flag says so.
 struct ConvReluPoolGradients {
-  float* dx = nullptr;
   float* dw = nullptr;
   float* db = nullptr;
   bool accumulate_w = false;
   bool accumulate_b = false;
 };
-using ConvReluPoolBackwardFn = void(const ConvShape& shape, const float* x, const float* w, const float* dy,
-                                    const std::uint8_t* source, const ConvReluPoolGradients& to);
+// dx may be null; it is overwritten.
+using ConvReluPoolBackwardFn = void(const ConvShape& shape, ConstReals x, const float* w, ConstReals dy,
+                                    const std::uint8_t* source, Reals dx, const ConvReluPoolGradients& to);
 
 LOCKRING_DECLARE_KERNEL(ConvReluPoolForwardFn, conv_relu_pool_forward)
 LOCKRING_DECLARE_KERNEL(ConvReluPoolBackwardFn, conv_relu_pool_backward)

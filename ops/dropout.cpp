@@ -17,10 +17,10 @@ struct Mask {
   float scale;
 
   Tensor apply(const Tensor& x) const {
-    Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
+    Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     const std::int64_t rows = x.size(0);
     const std::int64_t columns = rows == 0 ? 0 : x.elements() / rows;
-    kDropout.on(x.device())(x.data(), rows, columns, first_sample, key, threshold, scale, y.data());
+    kDropout.on(x.device())(x.reals(), rows, columns, first_sample, key, threshold, scale, y.reals());
     return y;
   }
 };

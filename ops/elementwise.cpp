@@ -17,15 +17,15 @@ constexpr Kernel<UnaryGradientFn> kSiluGradient{"silu", LOCKRING_SIMD_KERNELS(si
 constexpr Kernel<BinaryFn> kAdd{"add", LOCKRING_SIMD_KERNELS(add), LOCKRING_CUDA_KERNEL(kernels::cuda::add)};
 
 Tensor apply(const Kernel<UnaryFn>& kernel, const Tensor& x) {
-  Tensor y = Tensor::empty(x.shape(), DType::f32, x.device());
-  kernel.on(x.device())(x.data(), x.elements(), y.data());
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  kernel.on(x.device())(x.reals(), x.elements(), y.reals());
   return y;
 }
 
 // `saved` is what the gradient reads beside dy: the function's input or its result.
 Tensor apply_gradient(const Kernel<UnaryGradientFn>& kernel, const Tensor& saved, const Tensor& dy) {
-  Tensor dx = Tensor::empty(dy.shape(), DType::f32, dy.device());
-  kernel.on(dy.device())(saved.data(), dy.data(), dy.elements(), dx.data());
+  Tensor dx = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+  kernel.on(dy.device())(saved.reals(), dy.reals(), dy.elements(), dx.reals());
   return dx;
 }
 
@@ -60,8 +60,9 @@ Tensor silu(const Tensor& x) {
 
 Tensor add(const Tensor& a, const Tensor& b) {
   check(a.shape() == b.shape(), "add: shapes {} and {} differ", a.shape(), b.shape());
-  Tensor y = Tensor::empty(a.shape(), DType::f32, a.device());
-  kAdd.on(a.device())(a.data(), b.data(), a.elements(), y.data());
+  check(a.dtype() == b.dtype(), "add: types {} and {} differ", name_of(a.dtype()), name_of(b.dtype()));
+  Tensor y = Tensor::empty(a.shape(), a.dtype(), a.device());
+  kAdd.on(a.device())(a.reals(), b.reals(), a.elements(), y.reals());
 
   if (needs_gradient(a, b)) {
     record(y, {&a, &b}, [](const Tensor& dy, GradTargets to) {

@@ -6,9 +6,9 @@
 
 namespace lockring {
 
-using UnaryFn = void(const float* x, std::int64_t count, float* y);
-using UnaryGradientFn = void(const float* x, const float* dy, std::int64_t count, float* dx);
-using BinaryFn = void(const float* a, const float* b, std::int64_t count, float* y);
+using UnaryFn = void(ConstReals x, std::int64_t count, Reals y);
+using UnaryGradientFn = void(ConstReals x, ConstReals dy, std::int64_t count, Reals dx);
+using BinaryFn = void(ConstReals a, ConstReals b, std::int64_t count, Reals y);
 
 LOCKRING_DECLARE_SIMD_KERNEL(UnaryFn, relu)
 LOCKRING_DECLARE_SIMD_KERNEL(UnaryFn, gelu)

@@ -27,14 +27,14 @@ GlobalPoolShape checked_shape(const char* op, const Tensor& x) {
 
 Tensor global_max_pool(const Tensor& x) {
   const GlobalPoolShape shape = checked_shape("global_max_pool", x);
-  Tensor y = Tensor::empty({shape.images, shape.channels}, DType::f32, x.device());
+  Tensor y = Tensor::empty({shape.images, shape.channels}, x.dtype(), x.device());
   Tensor source = Tensor::empty(y.shape(), DType::i32, x.device());
-  kMax.on(x.device())(shape, x.data(), y.data(), source.data<std::int32_t>());
+  kMax.on(x.device())(shape, x.reals(), y.reals(), source.data<std::int32_t>());
 
   if (needs_gradient(x)) {
     record(y, {&x}, [shape, source, from = x.shape()](const Tensor& dy, GradTargets to) {
-      Tensor dx = Tensor::empty(from, DType::f32, dy.device());
-      kMaxGradient.on(dy.device())(shape, dy.data(), source.data<std::int32_t>(), dx.data());
+      Tensor dx = Tensor::empty(from, dy.dtype(), dy.device());
+      kMaxGradient.on(dy.device())(shape, dy.reals(), source.data<std::int32_t>(), dx.reals());
       to[0].add(std::move(dx));
     });
   }
@@ -43,13 +43,13 @@ Tensor global_max_pool(const Tensor& x) {
 
 Tensor global_avg_pool(const Tensor& x) {
   const GlobalPoolShape shape = checked_shape("global_avg_pool", x);
-  Tensor y = Tensor::empty({shape.images, shape.channels}, DType::f32, x.device());
-  kAvg.on(x.device())(shape, x.data(), y.data());
+  Tensor y = Tensor::empty({shape.images, shape.channels}, x.dtype(), x.device());
+  kAvg.on(x.device())(shape, x.reals(), y.reals());
 
   if (needs_gradient(x)) {
     record(y, {&x}, [shape, from = x.shape()](const Tensor& dy, GradTargets to) {
-      Tensor dx = Tensor::empty(from, DType::f32, dy.device());
-      kAvgGradient.on(dy.device())(shape, dy.data(), dx.data());
+      Tensor dx = Tensor::empty(from, dy.dtype(), dy.device());
+      kAvgGradient.on(dy.device())(shape, dy.reals(), dx.reals());
       to[0].add(std::move(dx));
     });
   }

@@ -12,11 +12,10 @@ struct GlobalPoolShape {
 };
 
 // source: the pixel that each value came from.
-using GlobalMaxPoolFn = void(const GlobalPoolShape& shape, const float* x, float* y, std::int32_t* source);
-using GlobalMaxPoolGradientFn = void(const GlobalPoolShape& shape, const float* dy, const std::int32_t* source,
-                                     float* dx);
-using GlobalAvgPoolFn = void(const GlobalPoolShape& shape, const float* x, float* y);
-using GlobalAvgPoolGradientFn = void(const GlobalPoolShape& shape, const float* dy, float* dx);
+using GlobalMaxPoolFn = void(const GlobalPoolShape& shape, ConstReals x, Reals y, std::int32_t* source);
+using GlobalMaxPoolGradientFn = void(const GlobalPoolShape& shape, ConstReals dy, const std::int32_t* source, Reals dx);
+using GlobalAvgPoolFn = void(const GlobalPoolShape& shape, ConstReals x, Reals y);
+using GlobalAvgPoolGradientFn = void(const GlobalPoolShape& shape, ConstReals dy, Reals dx);
 
 LOCKRING_DECLARE_SIMD_KERNEL(GlobalMaxPoolFn, global_max_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(GlobalMaxPoolGradientFn, global_max_pool_gradient)

@@ -7,12 +7,17 @@
 // the op. Loops that gain from AVX-512 lie in ops/cpu/simd and are compiled once for each instruction set:
 //
 //   constexpr Kernel<ReluFn> kRelu{"relu", LOCKRING_SIMD_KERNELS(relu), LOCKRING_CUDA_KERNEL(kernels::cuda::relu)};
+//
+// A signature with Reals is that of the GPU's kernel, which knows bfloat16 too; the CPU's has float* in their place.
 #pragma once
 
 #include "core/cpu.h"
 #include "core/device.h"
 #include "core/device_memory.h"
 #include "core/error.h"
+#include "core/reals.h"
+
+#include <type_traits>
 
 // The only backend switches outside the backends' folders.
 #ifdef LOCKRING_CUDA
@@ -30,10 +35,10 @@
 // Declares a kernel of ops/cpu/simd in the namespaces that it is compiled for, and its CUDA twin.
 #define LOCKRING_DECLARE_SIMD_KERNEL(Function, name) \
   namespace kernels::cpu::baseline {                 \
-  Function name;                                     \
+  OnCpu<Function> name;                              \
   }                                                  \
   namespace kernels::cpu::avx512 {                   \
-  Function name;                                     \
+  OnCpu<Function> name;                              \
   }                                                  \
   namespace kernels::cuda {                          \
   Function name;                                     \
@@ -42,7 +47,7 @@
 // Declares a kernel that is compiled once, and its CUDA twin.
 #define LOCKRING_DECLARE_KERNEL(Function, name) \
   namespace kernels::cpu {                      \
-  Function name;                                \
+  OnCpu<Function> name;                         \
   }                                             \
   namespace kernels::cuda {                     \
   Function name;                                \
@@ -50,27 +55,60 @@
 
 namespace lockring {
 
+// The CPU's form of a kernel's signature, and what calls either form.
+template <class T>
+struct CpuForm {
+  using Type = T;
+};
+template <>
+struct CpuForm<ConstReals> {
+  using Type = const float*;
+};
+template <>
+struct CpuForm<Reals> {
+  using Type = float*;
+};
+template <class... Parameters>
+struct CpuForm<void(Parameters...)> {
+  using Type = void(typename CpuForm<Parameters>::Type...);
+
+  struct Call {
+    Type* cpu;
+    void (*cuda)(Parameters...);
+    void operator()(Parameters... arguments) const { cpu != nullptr ? cpu(arguments...) : cuda(arguments...); }
+  };
+};
+template <class Function>
+using OnCpu = typename CpuForm<Function>::Type;
+
 template <class Function>
 class Kernel {
  public:
-  constexpr Kernel(const char* name, Function* cpu, Function* cuda) : Kernel(name, cpu, cpu, cuda) {}
-  constexpr Kernel(const char* name, Function* baseline, Function* avx512, Function* cuda)
+  using CpuFunction = OnCpu<Function>;
+
+  constexpr Kernel(const char* name, CpuFunction* cpu, Function* cuda) : Kernel(name, cpu, cpu, cuda) {}
+  constexpr Kernel(const char* name, CpuFunction* baseline, CpuFunction* avx512, Function* cuda)
       : name_(name), baseline_(baseline), avx512_(avx512), cuda_(cuda) {}
 
   // The kernel for a device and the instruction set in use. A GPU becomes the calling thread's current one. Throws
   // Error{device} if there is none.
-  Function* on(Device device = {}) const {
-    Function* function = cuda_;
-    if (device.kind == DeviceKind::cpu) function = active_isa() == Isa::avx512 ? avx512_ : baseline_;
-    if (function == nullptr) fail(ErrorCode::device, "{} has no kernel for device {}", name_, to_string(device));
-    if (device.kind != DeviceKind::cpu) device_memory::select(device);
-    return function;
+  auto on(Device device = {}) const {
+    const bool cpu = device.kind == DeviceKind::cpu;
+    CpuFunction* here = active_isa() == Isa::avx512 ? avx512_ : baseline_;
+    if (cpu ? here == nullptr : cuda_ == nullptr)
+      fail(ErrorCode::device, "{} has no kernel for device {}", name_, to_string(device));
+    if (!cpu) device_memory::select(device);
+    if constexpr (std::is_same_v<CpuFunction, Function>) {
+      return cpu ? here : cuda_;
+    } else {
+      return typename CpuForm<Function>::Call{cpu ? here : nullptr, cuda_};
+    }
   }
 
  private:
   const char* name_;
-  Function* baseline_;
-  Function* avx512_;
+  CpuFunction* baseline_;
+  CpuFunction* avx512_;
   Function* cuda_;
 };
 

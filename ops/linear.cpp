@@ -27,8 +27,8 @@ LinearShape checked_shape(const Tensor& x, const Tensor& w, const Tensor& b) {
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation, const Tensor& packed) {
   const LinearShape shape = checked_shape(x, w, b);
-  Tensor y = Tensor::empty({shape.n, shape.out}, DType::f32, x.device());
-  kForward.on(x.device())(shape, x.data(), w.data(), packed.data(), b.data(), activation, y.data());
+  Tensor y = Tensor::empty({shape.n, shape.out}, x.dtype(), x.device());
+  kForward.on(x.device())(shape, x.reals(), w.data(), packed.data(), b.data(), activation, y.reals());
   count_multiply_adds(shape.n * shape.in * shape.out);
 
   if (needs_gradient(x, w, b)) {
@@ -36,18 +36,18 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
     record(y, {&x, &w, &b}, [shape, x = x.detach(), w = w.detach(), result](const Tensor& dy, GradTargets to) {
       Tensor dz = dy;
       if (result.defined()) {
-        dz = Tensor::empty(dy.shape(), DType::f32, dy.device());
-        kReluGradient.on(dy.device())(result.data(), dy.data(), dy.elements(), dz.data());
+        dz = Tensor::empty(dy.shape(), dy.dtype(), dy.device());
+        kReluGradient.on(dy.device())(result.reals(), dy.reals(), dy.elements(), dz.reals());
       }
-      const float* gradient = std::as_const(dz).data();
+      const ConstReals gradient = std::as_const(dz).reals();
       if (to[0].wanted()) {
-        Tensor dx = Tensor::empty(x.shape(), DType::f32, x.device());
-        kInputGradient.on(x.device())(shape, gradient, w.data(), dx.data());
+        Tensor dx = Tensor::empty(x.shape(), x.dtype(), x.device());
+        kInputGradient.on(x.device())(shape, gradient, w.data(), dx.reals());
         to[0].add(std::move(dx));
       }
       if (to[1].wanted()) {
         auto [dw, accumulate] = to[1].slot();
-        kWeightGradient.on(x.device())(shape, x.data(), gradient, accumulate, dw.data());
+        kWeightGradient.on(x.device())(shape, x.reals(), gradient, accumulate, dw.data());
       }
       if (to[2].wanted()) {
         auto [db, accumulate] = to[2].slot();

@@ -12,11 +12,10 @@ struct LinearShape {
 };
 
 // `packed` ([in][out]) and `bias` may be null.
-using LinearForwardFn = void(const LinearShape& shape, const float* x, const float* w, const float* packed,
-                             const float* bias, Activation activation, float* y);
-using LinearInputGradientFn = void(const LinearShape& shape, const float* dy, const float* w, float* dx);
-using LinearWeightGradientFn = void(const LinearShape& shape, const float* x, const float* dy, bool accumulate,
-                                    float* dw);
+using LinearForwardFn = void(const LinearShape& shape, ConstReals x, const float* w, const float* packed,
+                             const float* bias, Activation activation, Reals y);
+using LinearInputGradientFn = void(const LinearShape& shape, ConstReals dy, const float* w, Reals dx);
+using LinearWeightGradientFn = void(const LinearShape& shape, ConstReals x, ConstReals dy, bool accumulate, float* dw);
 
 LOCKRING_DECLARE_KERNEL(LinearForwardFn, linear_forward)
 LOCKRING_DECLARE_KERNEL(LinearInputGradientFn, linear_input_gradient)

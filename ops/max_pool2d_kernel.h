@@ -8,8 +8,8 @@
 namespace lockring {
 
 // source: for each output, the place within its window of the value, row by row.
-using MaxPoolFn = void(const PoolShape& shape, const float* x, float* y, std::uint8_t* source);
-using MaxPoolGradientFn = void(const PoolShape& shape, const float* dy, const std::uint8_t* source, float* dx);
+using MaxPoolFn = void(const PoolShape& shape, ConstReals x, Reals y, std::uint8_t* source);
+using MaxPoolGradientFn = void(const PoolShape& shape, ConstReals dy, const std::uint8_t* source, Reals dx);
 
 LOCKRING_DECLARE_SIMD_KERNEL(MaxPoolFn, max_pool)
 LOCKRING_DECLARE_SIMD_KERNEL(MaxPoolGradientFn, max_pool_gradient)

@@ -9,12 +9,12 @@
 namespace lockring {
 
 // y = activation(y + bias), for `rows` rows of `channels`; bias may be null.
-using BiasActivationFn = void(float* y, std::int64_t rows, std::int64_t channels, const float* bias,
+using BiasActivationFn = void(Reals y, std::int64_t rows, std::int64_t channels, const float* bias,
                               Activation activation);
 // dz = dy where y > 0, else 0. dz may be dy.
-using ReluGradientFn = void(const float* y, const float* dy, std::int64_t count, float* dz);
+using ReluGradientFn = void(ConstReals y, ConstReals dy, std::int64_t count, Reals dz);
 // sums[channel] (+)= sum over the rows.
-using SumRowsFn = void(const float* dy, std::int64_t rows, std::int64_t channels, bool accumulate, float* sums);
+using SumRowsFn = void(ConstReals dy, std::int64_t rows, std::int64_t channels, bool accumulate, float* sums);
 
 LOCKRING_DECLARE_SIMD_KERNEL(BiasActivationFn, bias_activation)
 LOCKRING_DECLARE_SIMD_KERNEL(ReluGradientFn, relu_gradient)

@@ -91,6 +91,7 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
       {"augment", options.augment},
       {"val-fraction", fmt::format("{}", options.val_fraction)},
       {"seed", fmt::format("{}", options.seed)},
+      {"precision", options.precision},
       {"shards", fmt::format("{}", trainer.options().shards)},
       {"micro-batch", fmt::format("{}", trainer.options().micro_batch)},
   };

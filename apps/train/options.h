@@ -43,6 +43,7 @@ struct TrainOptions {
   std::uint64_t seed = 1;
 
   std::string device = "auto";
+  std::string precision = "float32";
   std::string replicas = "auto";
   std::string micro_batch = "auto";
   std::int64_t shards = 0;

@@ -91,6 +91,7 @@ std::int64_t micro_batch_of(const TrainOptions& options, const models::Architect
 // What the images will be, once they are prepared. That can take long, so what is wrong with the options is found here.
 models::ImageSpec check_before_loading(const TrainOptions& options, const std::string& dataset, const Setup& setup,
                                        const data::Transform& transform) {
+  parse_precision(options.precision, setup.devices);
   replica_count(options, setup.devices);
   loader_thread_count(options, 0);
   micro_batch_of(options, *setup.architecture);
@@ -183,6 +184,7 @@ TrainerOptions trainer_options(const TrainOptions& options, const Setup& setup) 
   trainer.build = [architecture = setup.architecture, images = setup.images] { return architecture->build(images); };
   trainer.replicas = replica_count(options, setup.devices);
   trainer.devices = setup.devices.devices;
+  trainer.precision = parse_precision(options.precision, setup.devices);
   trainer.world = &job();
   trainer.shards = options.shards;
   trainer.exchange = exchange_of(options, setup);

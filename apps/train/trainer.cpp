@@ -76,7 +76,7 @@ std::string Trainer::plan() const {
          fmt::format("shards {}\nmicro-batch {}\nallreduce {}\nwire {}\nbucket-bytes {}\nseed {}\nsync-bn {}\n",
                      o.shards, o.micro_batch, o.nccl ? "nccl" : dist::to_string(o.exchange), dist::to_string(o.wire),
                      o.bucket_bytes, o.seed, o.sync_batch_norm) +
-         fmt::format("device {}\n", on_gpu() ? "cuda" : "cpu") +
+         fmt::format("device {}\nprecision {}\n", on_gpu() ? "cuda" : "cpu", name_of(o.precision)) +
          fmt::format("label-smoothing {}\nclip-norm {}\ncheck-parameters {}\noptimizer {} {} {} {} {} {} {} {}\n",
                      o.label_smoothing, o.clip_norm, o.check_parameters, o.optimizer.name, o.optimizer.momentum,
                      o.optimizer.nesterov, o.optimizer.beta1, o.optimizer.beta2, o.optimizer.epsilon,
@@ -289,7 +289,7 @@ data::Batch Trainer::read_again(data::Range range) const {
 }
 
 nn::Context Trainer::context_of(std::int64_t first_sample) const {
-  return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample};
+  return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample, .precision = options_.precision};
 }
 
 // Replicas on CPUs each move a slice of the parameters that they share; a GPU all of its own.

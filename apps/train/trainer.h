@@ -55,6 +55,7 @@ struct TrainerOptions {
   dist::World* world = nullptr;  // the ranks that train together, each with a trainer; null: this process alone
   int replicas = 1;              // of this process
   std::vector<Device> devices = {Device{}};  // of the replicas, in turn: the CPU, or GPUs
+  DType precision = DType::f32;              // between layers; bf16 on GPUs
   std::int64_t shards = 0;                   // a multiple of the job's replicas; 0: as many as those
   // Between machines; what is complete of a step's gradient travels in buckets while the rest is computed.
   dist::Algorithm exchange = dist::Algorithm::ring;

@@ -25,6 +25,8 @@ void Trainer::check_devices() const {
   check(!options_.devices.empty() &&
             std::ranges::count(options_.devices, options_.devices[0].kind, kind) == std::ssize(options_.devices),
         "the replicas of a process are all on its CPU or all on GPUs");
+  check(options_.precision == DType::f32 || (options_.precision == DType::bf16 && on_gpu()),
+        "replicas on {} do not compute with {}", to_string(options_.devices[0]), name_of(options_.precision));
   check(options_.gpu_micro_batch >= 0, "--micro-batch {} is not possible", options_.gpu_micro_batch);
   check(!options_.nccl || on_gpu(), "--allreduce nccl adds up between GPUs; these replicas compute on the CPU");
   check(!options_.nccl || options_.shards == group_.job_size(),

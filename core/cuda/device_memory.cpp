@@ -67,7 +67,7 @@ void fill(float* block, std::int64_t count, float value, Device device) {
   cuda::fill(block, count, value);
 }
 
-void add(float* sum, const float* term, std::int64_t count, Device device) {
+void add(Reals sum, ConstReals term, std::int64_t count, Device device) {
   select(device);
   cuda::add(sum, term, count);
 }

@@ -1,7 +1,6 @@
 #include "core/cuda/elementwise.h"
 
-#include "core/cuda/host_device.h"
-#include "core/cuda/launch.h"
+#include "core/cuda/map.h"
 
 namespace lockring::cuda {
 namespace {
@@ -13,14 +12,12 @@ struct Fill {
 };
 
 struct Add {
-  float* sum;
-  const float* term;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { sum[i] += term[i]; }
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float sum, float term) const { return sum + term; }
 };
 
 }  // namespace
 
 void fill(float* block, std::int64_t count, float value) { for_each_index(count, Fill{block, value}); }
-void add(float* sum, const float* term, std::int64_t count) { for_each_index(count, Add{sum, term}); }
+void add(Reals sum, ConstReals term, std::int64_t count) { map(count, sum, Add{}, sum, term); }
 
 }  // namespace lockring::cuda

@@ -80,7 +80,7 @@ void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float*
 }
 
 void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float* w, const float* dy,
-                             const std::uint8_t* source, const ConvReluPoolGradients& to) {
+                             const std::uint8_t* source, float* dx, const ConvReluPoolGradients& to) {
   if (to.db != nullptr) kSumSources.on()(dy, source, shape.n * pooled_places(shape), shape.out, to.accumulate_b, to.db);
   const bool direct = is_direct(shape);
   if (to.dw != nullptr && direct) {
@@ -89,13 +89,13 @@ void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float
     direct_weight_gradient(padded(shape), bordered, dy, source, to.accumulate_w, to.dw);
   }
   if (has_winograd(shape)) {
-    if (to.dx != nullptr) window_input_gradient(shape, dy, source, w, to.dx);
+    if (dx != nullptr) window_input_gradient(shape, dy, source, w, dx);
     if (to.dw != nullptr) window_weight_gradient(shape, x, dy, source, to.accumulate_w, to.dw);
     return;
   }
-  if (to.dx == nullptr && (to.dw == nullptr || direct)) return;
+  if (dx == nullptr && (to.dw == nullptr || direct)) return;
   const Tensor dz = unpooled(shape, dy, source);
-  if (to.dx != nullptr) conv2d_input_gradient(shape, dz.data(), w, to.dx);
+  if (dx != nullptr) conv2d_input_gradient(shape, dz.data(), w, dx);
   if (to.dw != nullptr && !direct) conv2d_weight_gradient(shape, x, dz.data(), to.accumulate_w, to.dw);
 }
 

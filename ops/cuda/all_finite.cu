@@ -4,8 +4,11 @@
 
 namespace lockring::kernels::cuda {
 
-void all_finite(const float* values, std::int64_t count, std::uint8_t* finite) {
-  total_sum(count, IsNotFinite{values}, StoreFinite{finite});
+void all_finite(ConstReals values, std::int64_t count, std::uint8_t* finite) {
+  lockring::cuda::with_type(values.dtype, [&](auto type) {
+    using T = decltype(type);
+    total_sum(count, IsNotFinite<T>{lockring::cuda::elements<T>(values)}, StoreFinite{finite});
+  });
 }
 
 }  // namespace lockring::kernels::cuda

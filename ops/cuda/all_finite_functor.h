@@ -1,14 +1,18 @@
 #pragma once
 
-#include "core/cuda/host_device.h"
+#include "core/cuda/bf16.h"
 
 #include <cstdint>
 
 namespace lockring::kernels::cuda {
 
+template <class T>
 struct IsNotFinite {
-  const float* values;
-  LOCKRING_HOST_DEVICE double operator()(std::int64_t i) const { return values[i] - values[i] == 0 ? 0 : 1; }
+  const T* values;
+  LOCKRING_HOST_DEVICE double operator()(std::int64_t i) const {
+    const float value = lockring::cuda::to_float(values[i]);
+    return value - value == 0 ? 0 : 1;
+  }
 };
 
 struct StoreFinite {

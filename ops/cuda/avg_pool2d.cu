@@ -4,12 +4,22 @@
 
 namespace lockring::kernels::cuda {
 
-void avg_pool(const PoolShape& shape, const float* x, float* y) {
-  lockring::cuda::for_each_index(shape.output().elements(), AvgPool{shape, x, y});
+using lockring::cuda::elements;
+using lockring::cuda::for_each_index;
+using lockring::cuda::with_type;
+
+void avg_pool(const PoolShape& shape, ConstReals x, Reals y) {
+  with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    for_each_index(shape.output().elements(), AvgPool<T>{shape, elements<T>(x), elements<T>(y)});
+  });
 }
 
-void avg_pool_gradient(const PoolShape& shape, const float* dy, float* dx) {
-  lockring::cuda::for_each_index(shape.input().elements(), AvgPoolGradient{shape, dy, dx});
+void avg_pool_gradient(const PoolShape& shape, ConstReals dy, Reals dx) {
+  with_type(dy.dtype, [&](auto type) {
+    using T = decltype(type);
+    for_each_index(shape.input().elements(), AvgPoolGradient<T>{shape, elements<T>(dy), elements<T>(dx)});
+  });
 }
 
 }  // namespace lockring::kernels::cuda

@@ -1,40 +1,55 @@
 #include "ops/batch_norm_kernel.h"
+
 #include "ops/cuda/batch_norm_functor.h"
-#include "ops/cuda/rows_functor.h"
 #include "ops/cuda/sums.h"
 
 namespace lockring::kernels::cuda {
+namespace {
 
-using lockring::cuda::for_each_index;
+using lockring::cuda::elements;
+using lockring::cuda::map_rows;
+using lockring::cuda::with_type;
 
-void batch_norm_moments(const BatchNormShape& shape, const float* x, float* mean, float* variance) {
-  const std::int64_t rows = shape.images * shape.pixels;
-  const auto values = static_cast<double>(rows);
-  column_sums(rows, shape.channels, RowValue{x, shape.channels}, StoreMean{mean, values});
-  column_sums(rows, shape.channels, SquareAboutMean{x, mean, shape.channels}, StoreMean{variance, values});
+std::int64_t rows_of(const BatchNormShape& s) { return s.images * s.pixels; }
+
+RowGroups groups_of(const BatchNormShape& s) { return {rows_of(s), s.group * s.pixels, s.groups()}; }
+
+Normalised normalised(const BatchNormShape& s, const BatchNormTerms& terms) {
+  return {terms, groups_of(s), s.channels};
 }
 
-void batch_norm_apply(const BatchNormShape& shape, const float* x, const BatchNormTerms& terms, float* y) {
-  for_each_index(shape.images * shape.pixels * shape.channels, BatchNormApply{Normalised{terms}, x, shape.channels, y});
+}  // namespace
+
+void batch_norm_moments(const BatchNormShape& s, ConstReals x, float* mean, float* variance) {
+  with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    column_sums(groups_of(s), s.channels, Moments<T>{elements<T>(x), s.channels},
+                StoreMoments{groups_of(s), s.channels, mean, variance});
+  });
 }
 
-void batch_norm_sums(const BatchNormShape& shape, const float* x, const float* dy, const BatchNormTerms& terms,
-                     float* dgamma, float* dbeta) {
-  const std::int64_t rows = shape.images * shape.pixels;
-  const GradientOfZ gradient{Normalised{terms}, x, dy, shape.channels};
-  column_sums(rows, shape.channels, CentredGradient{gradient}, StoreGammaGradient{Normalised{terms}, dgamma});
-  column_sums(rows, shape.channels, gradient, StoreSums{dbeta, false});
+void batch_norm_apply(const BatchNormShape& s, ConstReals x, const BatchNormTerms& terms, Reals y) {
+  map_rows(rows_of(s), s.channels, y, BatchNormApply{normalised(s, terms)}, x);
 }
 
-void batch_norm_input_gradient(const BatchNormShape& shape, const float* x, const float* dy,
-                               const BatchNormTerms& terms, const float* dgamma, const float* dbeta, float* dx) {
-  const std::int64_t rows = shape.images * shape.pixels;
-  const GradientOfZ gradient{Normalised{terms}, x, dy, shape.channels};
-  for_each_index(rows * shape.channels, BatchNormInputGradient{gradient, rows, dgamma, dbeta, dx});
+void batch_norm_sums(const BatchNormShape& s, ConstReals x, ConstReals dy, const BatchNormTerms& terms, float* dgamma,
+                     float* dbeta) {
+  with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    const Normalised norm = normalised(s, terms);
+    column_sums(groups_of(s), s.channels, ParameterGradients<T>{norm, elements<T>(x), elements<T>(dy)},
+                StoreParameterGradients{norm, dgamma, dbeta});
+  });
 }
 
-void add_scaled(const float* values, std::int64_t count, float factor, bool accumulate, float* sums) {
-  for_each_index(count, AddScaled{values, factor, accumulate, sums});
+void batch_norm_input_gradient(const BatchNormShape& s, ConstReals x, ConstReals dy, const BatchNormTerms& terms,
+                               const float* dgamma, const float* dbeta, Reals dx) {
+  map_rows(rows_of(s), s.channels, dx, BatchNormInputGradient{normalised(s, terms), dgamma, dbeta}, x, dy);
+}
+
+void add_groups(const float* values, std::int64_t groups, std::int64_t channels, float factor, float last_factor,
+                bool accumulate, float* sums) {
+  lockring::cuda::for_each_index(channels, AddGroups{values, groups, channels, factor, last_factor, accumulate, sums});
 }
 
 }  // namespace lockring::kernels::cuda

@@ -6,8 +6,11 @@
 namespace lockring::kernels::cuda {
 namespace {
 
+using lockring::cuda::elements;
 using lockring::cuda::for_each_index;
 using lockring::cuda::Scratch;
+using lockring::cuda::with_pack_size;
+using lockring::cuda::with_type;
 
 // The shape of the whole convolution, of which `shape` is the even part.
 ConvShape whole(const ConvShape& shape) {
@@ -18,30 +21,49 @@ ConvShape whole(const ConvShape& shape) {
 }
 
 std::int64_t result_size(const ConvShape& s) { return s.n * s.oh * s.ow * s.out; }
-std::int64_t result_bytes(const ConvShape& s) { return result_size(s) * static_cast<std::int64_t>(sizeof(float)); }
 
 }  // namespace
 
-void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float* w, const float* /*packed*/,
-                            const float* bias, float* y, std::uint8_t* source) {
+void conv_relu_pool_forward(const ConvShape& shape, ConstReals x, const float* w, const float* /*packed*/,
+                            const float* bias, Reals y, std::uint8_t* source) {
   const ConvShape s = whole(shape);
-  const Scratch z(result_bytes(s));
-  convolve(s, x, w, z.data<float>());
-  for_each_index(result_size(shape) / 4,
-                 BiasReluPool{PooledShape{s.oh, s.ow, s.out}, z.data<float>(), bias, y, source});
+  with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    const Scratch z(result_size(s) * static_cast<std::int64_t>(sizeof(T)));
+    convolve(s, x, w, {z.data(), x.dtype});
+    with_pack_size<T>(
+        s.out,
+        [&](auto size) {
+          for_each_index(
+              result_size(shape) / 4 / size,
+              BiasReluPool<T, size>{PooledShape{s.oh, s.ow, s.out}, z.data<T>(), bias, elements<T>(y), source});
+        },
+        elements<T>(y), source);
+  });
 }
 
-void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float* w, const float* dy,
-                             const std::uint8_t* source, const ConvReluPoolGradients& to) {
-  if (to.db != nullptr)
-    column_sums(shape.n * (shape.oh / 2) * (shape.ow / 2), shape.out, SourcedValue{dy, source, shape.out},
-                StoreSums{to.db, to.accumulate_b});
-  if (to.dx == nullptr && to.dw == nullptr) return;
-  const ConvShape s = whole(shape);
-  const Scratch dz(result_bytes(s));
-  for_each_index(result_size(s), Unpool{PooledShape{s.oh, s.ow, s.out}, dy, source, dz.data<float>()});
-  if (to.dx != nullptr) convolve_input_gradient(s, dz.data<float>(), w, to.dx);
-  if (to.dw != nullptr) convolve_weight_gradient(s, x, dz.data<float>(), to.accumulate_w, to.dw);
+void conv_relu_pool_backward(const ConvShape& shape, ConstReals x, const float* w, ConstReals dy,
+                             const std::uint8_t* source, Reals dx, const ConvReluPoolGradients& to) {
+  with_type(dy.dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto* values = elements<T>(dy);
+    if (to.db != nullptr)
+      column_sums(shape.n * (shape.oh / 2) * (shape.ow / 2), shape.out, SourcedValue<T>{values, source, shape.out},
+                  StoreSums{to.db, to.accumulate_b});
+    if (dx.data == nullptr && to.dw == nullptr) return;
+    const ConvShape s = whole(shape);
+    const Scratch memory(result_size(s) * static_cast<std::int64_t>(sizeof(T)));
+    with_pack_size<T>(
+        s.out,
+        [&](auto size) {
+          for_each_index(result_size(s) / size,
+                         Unpool<T, size>{PooledShape{s.oh, s.ow, s.out}, values, source, memory.data<T>()});
+        },
+        values, source);
+    const ConstReals dz(memory.data(), dy.dtype);
+    if (dx.data != nullptr) convolve_input_gradient(s, dz, w, dx);
+    if (to.dw != nullptr) convolve_weight_gradient(s, x, dz, to.accumulate_w, to.dw);
+  });
 }
 
 }  // namespace lockring::kernels::cuda

@@ -19,54 +19,66 @@ struct PooledShape {
   }
 };
 
-// One index a pooled element.
+// One index kSize pooled elements of neighbouring channels.
+template <class T, int kSize>
 struct BiasReluPool {
   PooledShape s;
-  const float *z, *bias;
-  float* y;
+  const T* z;
+  const float* bias;
+  T* y;
   std::uint8_t* source;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const float* first = z + s.first_place(i);
-    float best = *first;
-    std::uint8_t from = 0;
-    for (std::uint8_t place = 1; place < 4; ++place) {
-      const float value = first[(place / 2 * s.width + place % 2) * s.channels];
-      if (value > best || value != value) {
-        best = value;
-        from = place;
-      }
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    const std::int64_t i = pack * kSize;
+    const T* first = z + s.first_place(i);
+    Best<T, kSize> best;
+    best.begin(pack_at<kSize>(first));
+    for (std::uint8_t place = 1; place < 4; ++place)
+      best.see(pack_at<kSize>(first + (place / 2 * s.width + place % 2) * s.channels), place);
+    const std::int64_t channel = i % s.channels;
+    Pack<T, kSize> result;
+    for (int j = 0; j < kSize; ++j) {
+      const float value = best.value[j] + bias[channel + j];
+      store(result.values + j, value <= 0 ? 0.0F : value);
+      if (value <= 0) best.from.values[j] = kNoSource;
     }
-    best += bias[i % s.channels];
-    y[i] = best <= 0 ? 0.0F : best;
-    if (source != nullptr) source[i] = best <= 0 ? kNoSource : from;
+    put_pack(y + i, result);
+    if (source != nullptr) put_pack(source + i, best.from);
   }
 };
 
-// One index an element of dz: the pooled element's gradient where it came from, else 0.
+// One index kSize elements of dz: the pooled element's gradient where it came from, else 0.
+template <class T, int kSize>
 struct Unpool {
   PooledShape s;
-  const float* dy;
+  const T* dy;
   const std::uint8_t* source;
-  float* dz;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
+  T* dz;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    const std::int64_t i = pack * kSize;
     const Place p = place_of(i, s.height, s.width, s.channels);
     const std::int64_t rows = s.height / 2;
     const std::int64_t columns = s.width / 2;
-    dz[i] = 0;
-    if (p.row / 2 >= rows || p.column / 2 >= columns) return;
-    const std::int64_t at = ((p.image * rows + p.row / 2) * columns + p.column / 2) * s.channels + p.channel;
-    if (source[at] == p.row % 2 * 2 + p.column % 2) dz[i] = dy[at];
+    Pack<T, kSize> result{};
+    if (p.row / 2 < rows && p.column / 2 < columns) {
+      const std::int64_t at = ((p.image * rows + p.row / 2) * columns + p.column / 2) * s.channels + p.channel;
+      const auto from = pack_at<kSize>(source + at);
+      const auto values = pack_at<kSize>(dy + at);
+      for (int j = 0; j < kSize; ++j)
+        if (from.values[j] == p.row % 2 * 2 + p.column % 2) result.values[j] = values.values[j];
+    }
+    put_pack(dz + i, result);
   }
 };
 
 // dy where it has a source.
+template <class T>
 struct SourcedValue {
-  const float* dy;
+  const T* dy;
   const std::uint8_t* source;
   std::int64_t channels;
   LOCKRING_HOST_DEVICE double operator()(std::int64_t row, std::int64_t channel) const {
     const std::int64_t i = row * channels + channel;
-    return source[i] == kNoSource ? 0 : dy[i];
+    return source[i] == kNoSource ? 0 : to_float(dy[i]);
   }
 };
 

@@ -4,6 +4,7 @@
 #include "core/cuda/stream.h"
 #include "ops/cuda/convolution_plan.h"
 #include "ops/cuda/direct.h"
+#include "ops/cuda/operand.h"
 
 #include <cstdint>
 #include <string>
@@ -11,34 +12,10 @@
 namespace lockring::kernels::cuda {
 namespace {
 
-using lockring::cuda::check_call;
 using lockring::cuda::Scratch;
 
 constexpr float kOne = 1;
 constexpr float kZero = 0;
-
-// Tensor cores read 16 bytes at once: a view that begins elsewhere is copied.
-class Aligned {
- public:
-  Aligned(const float* values, std::int64_t count) : copy_(is_aligned(values) ? 0 : count * kFloat), values_(values) {
-    if (copy_.data() == nullptr) return;
-    LOCKRING_CHECK_CUDA(cudaMemcpyAsync(copy_.data(), values, static_cast<std::size_t>(count * kFloat),
-                                        cudaMemcpyDeviceToDevice, lockring::cuda::current_stream()));
-    values_ = copy_.data<float>();
-  }
-  const float* data() const { return values_; }
-
-  static bool is_aligned(const float* values) { return reinterpret_cast<std::uintptr_t>(values) % 16 == 0; }
-  static constexpr std::int64_t kFloat = sizeof(float);
-
- private:
-  Scratch copy_;
-  const float* values_;
-};
-
-std::int64_t input_size(const ConvShape& s) { return s.n * s.h * s.w * s.in; }
-std::int64_t result_size(const ConvShape& s) { return s.n * s.oh * s.ow * s.out; }
-std::int64_t weight_size(const ConvShape& s) { return s.out * s.patch(); }
 
 // Whether cuDNN has done it. If not, people learn why, and the caller computes it otherwise.
 bool done(cudnnStatus_t status, const ConvShape& s) {
@@ -49,59 +26,89 @@ bool done(cudnnStatus_t status, const ConvShape& s) {
   return false;
 }
 
+const float* floats(const Operand& operand) { return static_cast<const float*>(operand.data()); }
+float* floats(const Result& result) { return static_cast<float*>(result.data()); }
+
+bool convolve_by_cudnn(const ConvolutionPlan& plan, const ConvShape& s, ConstReals x, const float* w, Reals y) {
+  const Operand from(x, plan.input_size(), plan.dtype);
+  const Operand weights(w, plan.weight_size(), plan.dtype);
+  const Result to(y, plan.result_size(), plan.dtype);
+  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
+  if (!done(cudnnConvolutionForward(lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.w, weights.data(),
+                                    plan.convolution, static_cast<cudnnConvolutionFwdAlgo_t>(plan.algorithm),
+                                    workspace.data(), plan.workspace_bytes, &kZero, plan.y, to.data()),
+            s))
+    return false;
+  to.deliver();
+  return true;
+}
+
+bool input_gradient_by_cudnn(const ConvolutionPlan& plan, const ConvShape& s, ConstReals dy, const float* w, Reals dx) {
+  const Operand gradient(dy, plan.result_size(), plan.dtype);
+  const Operand weights(w, plan.weight_size(), plan.dtype);
+  const Result to(dx, plan.input_size(), plan.dtype);
+  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
+  if (!done(cudnnConvolutionBackwardData(lockring::cuda::cudnn_handle(), &kOne, plan.w, weights.data(), plan.y,
+                                         gradient.data(), plan.convolution,
+                                         static_cast<cudnnConvolutionBwdDataAlgo_t>(plan.algorithm), workspace.data(),
+                                         plan.workspace_bytes, &kZero, plan.x, to.data()),
+            s))
+    return false;
+  to.deliver();
+  return true;
+}
+
+// cuDNN gives the gradient the images' type; sums over micro-batches are of float32.
+bool weight_gradient_by_cudnn(const ConvolutionPlan& plan, const ConvShape& s, ConstReals x, ConstReals dy,
+                              bool accumulate, float* dw) {
+  const Operand from(x, plan.input_size(), plan.dtype);
+  const Operand gradient(dy, plan.result_size(), plan.dtype);
+  const bool in_place = plan.dtype == DType::f32;
+  const Scratch part(in_place ? 0 : plan.weight_size() * size_of(plan.dtype));
+  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
+  if (!done(cudnnConvolutionBackwardFilter(
+                lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.y, gradient.data(), plan.convolution,
+                static_cast<cudnnConvolutionBwdFilterAlgo_t>(plan.algorithm), workspace.data(), plan.workspace_bytes,
+                in_place && accumulate ? &kOne : &kZero, plan.w, in_place ? dw : part.data()),
+            s))
+    return false;
+  if (!in_place) add_cast({part.data(), plan.dtype}, plan.weight_size(), accumulate, dw);
+  return true;
+}
+
 }  // namespace
 
-void convolve(const ConvShape& s, const float* x, const float* w, float* y) {
+void convolve(const ConvShape& s, ConstReals x, const float* w, Reals y) {
   if (s.n == 0) return;
-  const Aligned from(x, input_size(s));
-  const Aligned weights(w, weight_size(s));
-  const ConvolutionPlan& plan = convolution_plan(ConvolutionPass::forward, s, from.data(), weights.data(), y);
-  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  const auto convolve_by_cudnn = [&] {
-    return cudnnConvolutionForward(lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.w, weights.data(),
-                                   plan.convolution, static_cast<cudnnConvolutionFwdAlgo_t>(plan.algorithm),
-                                   workspace.data(), plan.workspace_bytes, &kZero, plan.y, y);
-  };
-  if (plan.direct || !done(convolve_by_cudnn(), s)) direct_convolution(s, from.data(), weights.data(), y);
+  const ConvolutionPlan& plan = convolution_plan(ConvolutionPass::forward, s, x.dtype);
+  if (!plan.direct && convolve_by_cudnn(plan, s, x, w, y)) return;
+  const Operand from(x, plan.input_size(), DType::f32);
+  const Result to(y, plan.result_size(), DType::f32);
+  direct_convolution(s, floats(from), w, floats(to));
+  to.deliver();
 }
 
-void convolve_input_gradient(const ConvShape& s, const float* dy, const float* w, float* dx) {
+void convolve_input_gradient(const ConvShape& s, ConstReals dy, const float* w, Reals dx) {
   if (s.n == 0) return;
-  const Aligned gradient(dy, result_size(s));
-  const Aligned weights(w, weight_size(s));
-  const ConvolutionPlan& plan =
-      convolution_plan(ConvolutionPass::input_gradient, s, gradient.data(), weights.data(), dx);
-  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  const auto gradient_by_cudnn = [&] {
-    return cudnnConvolutionBackwardData(lockring::cuda::cudnn_handle(), &kOne, plan.w, weights.data(), plan.y,
-                                        gradient.data(), plan.convolution,
-                                        static_cast<cudnnConvolutionBwdDataAlgo_t>(plan.algorithm), workspace.data(),
-                                        plan.workspace_bytes, &kZero, plan.x, dx);
-  };
-  if (plan.direct || !done(gradient_by_cudnn(), s)) direct_input_gradient(s, gradient.data(), weights.data(), dx);
+  const ConvolutionPlan& plan = convolution_plan(ConvolutionPass::input_gradient, s, dy.dtype);
+  if (!plan.direct && input_gradient_by_cudnn(plan, s, dy, w, dx)) return;
+  const Operand gradient(dy, plan.result_size(), DType::f32);
+  const Result to(dx, plan.input_size(), DType::f32);
+  direct_input_gradient(s, floats(gradient), w, floats(to));
+  to.deliver();
 }
 
-void convolve_weight_gradient(const ConvShape& s, const float* x, const float* dy, bool accumulate, float* dw) {
-  const std::int64_t bytes = weight_size(s) * Aligned::kFloat;
+void convolve_weight_gradient(const ConvShape& s, ConstReals x, ConstReals dy, bool accumulate, float* dw) {
   if (s.n == 0) {
-    if (!accumulate)
-      LOCKRING_CHECK_CUDA(cudaMemsetAsync(dw, 0, static_cast<std::size_t>(bytes), lockring::cuda::current_stream()));
+    const auto bytes = static_cast<std::size_t>(s.out * s.patch()) * sizeof(float);
+    if (!accumulate) LOCKRING_CHECK_CUDA(cudaMemsetAsync(dw, 0, bytes, lockring::cuda::current_stream()));
     return;
   }
-  const Aligned from(x, input_size(s));
-  const Aligned gradient(dy, result_size(s));
-  const Scratch measured(bytes);  // measuring overwrites its result, which here may hold a sum
-  const ConvolutionPlan& plan =
-      convolution_plan(ConvolutionPass::weight_gradient, s, from.data(), gradient.data(), measured.data());
-  const Scratch workspace(static_cast<std::int64_t>(plan.workspace_bytes));
-  const auto gradient_by_cudnn = [&] {
-    return cudnnConvolutionBackwardFilter(
-        lockring::cuda::cudnn_handle(), &kOne, plan.x, from.data(), plan.y, gradient.data(), plan.convolution,
-        static_cast<cudnnConvolutionBwdFilterAlgo_t>(plan.algorithm), workspace.data(), plan.workspace_bytes,
-        accumulate ? &kOne : &kZero, plan.w, dw);
-  };
-  if (plan.direct || !done(gradient_by_cudnn(), s))
-    direct_weight_gradient(s, from.data(), gradient.data(), accumulate, dw);
+  const ConvolutionPlan& plan = convolution_plan(ConvolutionPass::weight_gradient, s, x.dtype);
+  if (!plan.direct && weight_gradient_by_cudnn(plan, s, x, dy, accumulate, dw)) return;
+  const Operand from(x, plan.input_size(), DType::f32);
+  const Operand gradient(dy, plan.result_size(), DType::f32);
+  direct_weight_gradient(s, floats(from), floats(gradient), accumulate, dw);
 }
 
 }  // namespace lockring::kernels::cuda

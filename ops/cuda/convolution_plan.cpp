@@ -34,26 +34,28 @@ bool sums_products(cudnnConvolutionBwdFilterAlgo_t algorithm) {
 }
 
 // The fastest of what cuDNN found; it sorts them. One that repeats its bits, if there is any; without TF32, where
-// float32 is meant to be exact, no transform.
+// float32 is meant to be exact, no transform. False if there is none.
 template <class Found>
-void take_best(const std::array<Found, kMostAlgorithms>& found, int count, ConvolutionPlan& plan) {
-  const bool tf32 = lockring::cuda::uses_tf32();
+bool take_best(const std::array<Found, kMostAlgorithms>& found, int count, ConvolutionPlan& plan) {
+  const bool rounds = plan.dtype == DType::bf16 || lockring::cuda::uses_tf32();
   const Found* best = nullptr;
   for (const Found& candidate : std::span(found).first(static_cast<std::size_t>(count))) {
-    if (candidate.status != CUDNN_STATUS_SUCCESS || !(tf32 || sums_products(candidate.algo))) continue;
+    if (candidate.status != CUDNN_STATUS_SUCCESS || !(rounds || sums_products(candidate.algo))) continue;
     const bool repeats = candidate.determinism == CUDNN_DETERMINISTIC;
     if (best == nullptr || (repeats && best->determinism != CUDNN_DETERMINISTIC)) best = &candidate;
   }
-  check(best != nullptr, ErrorCode::device, "cuDNN has no algorithm for it");
+  if (best == nullptr) return false;
   plan.algorithm = static_cast<int>(best->algo);
   plan.workspace_bytes = best->memory;
-  if (tf32) LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, best->mathType));
+  if (rounds) LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(plan.convolution, best->mathType));
+  return true;
 }
 
-using Key = std::array<std::int64_t, 13>;
-Key key_of(ConvolutionPass pass, const ConvShape& s) {
+using Key = std::array<std::int64_t, 14>;
+Key key_of(ConvolutionPass pass, const ConvShape& s, DType dtype) {
   return {lockring::cuda::current_gpu(),
           static_cast<std::int64_t>(pass),
+          static_cast<std::int64_t>(dtype),
           s.n,
           s.h,
           s.w,
@@ -69,17 +71,18 @@ Key key_of(ConvolutionPass pass, const ConvShape& s) {
 
 }  // namespace
 
-ConvolutionPlan::ConvolutionPlan(const ConvShape& s) {
+ConvolutionPlan::ConvolutionPlan(const ConvShape& s, DType type) : dtype(type), shape_(s) {
+  const cudnnDataType_t data = type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
   LOCKRING_CHECK_CUDA(cudnnCreateTensorDescriptor(&x));
   LOCKRING_CHECK_CUDA(cudnnCreateTensorDescriptor(&y));
   LOCKRING_CHECK_CUDA(cudnnCreateFilterDescriptor(&w));
   LOCKRING_CHECK_CUDA(cudnnCreateConvolutionDescriptor(&convolution));
-  LOCKRING_CHECK_CUDA(cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, as_int(s.n), as_int(s.in),
-                                                 as_int(s.h), as_int(s.w)));
-  LOCKRING_CHECK_CUDA(cudnnSetTensor4dDescriptor(y, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, as_int(s.n), as_int(s.out),
-                                                 as_int(s.oh), as_int(s.ow)));
-  LOCKRING_CHECK_CUDA(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, as_int(s.out), as_int(s.in),
-                                                 as_int(s.kh), as_int(s.kw)));
+  LOCKRING_CHECK_CUDA(
+      cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NHWC, data, as_int(s.n), as_int(s.in), as_int(s.h), as_int(s.w)));
+  LOCKRING_CHECK_CUDA(
+      cudnnSetTensor4dDescriptor(y, CUDNN_TENSOR_NHWC, data, as_int(s.n), as_int(s.out), as_int(s.oh), as_int(s.ow)));
+  LOCKRING_CHECK_CUDA(
+      cudnnSetFilter4dDescriptor(w, data, CUDNN_TENSOR_NHWC, as_int(s.out), as_int(s.in), as_int(s.kh), as_int(s.kw)));
   LOCKRING_CHECK_CUDA(cudnnSetConvolution2dDescriptor(convolution, as_int(s.padding), as_int(s.padding),
                                                       as_int(s.stride), as_int(s.stride), 1, 1, CUDNN_CROSS_CORRELATION,
                                                       CUDNN_DATA_FLOAT));
@@ -93,49 +96,64 @@ ConvolutionPlan::~ConvolutionPlan() {
   cudnnDestroyConvolutionDescriptor(convolution);
 }
 
-void ConvolutionPlan::measure(ConvolutionPass pass, const void* first, const void* second, void* result) {
+// On memory of its own, whatever it holds.
+bool ConvolutionPlan::measure(ConvolutionPass pass) {
   const cudnnHandle_t handle = lockring::cuda::cudnn_handle();
+  const std::int64_t element = size_of(dtype);
+  const Scratch input(input_size() * element);
+  const Scratch weights(weight_size() * element);
+  const Scratch result(result_size() * element);
   const Scratch workspace(kMostWorkspace);
   const auto bytes = static_cast<std::size_t>(workspace.bytes());
   int count = 0;
   if (pass == ConvolutionPass::forward) {
     std::array<cudnnConvolutionFwdAlgoPerf_t, kMostAlgorithms> found{};
-    LOCKRING_CHECK_CUDA(cudnnFindConvolutionForwardAlgorithmEx(handle, x, first, w, second, convolution, y, result,
-                                                               kMostAlgorithms, &count, found.data(), workspace.data(),
-                                                               bytes));
-    take_best(found, count, *this);
-  } else if (pass == ConvolutionPass::input_gradient) {
-    std::array<cudnnConvolutionBwdDataAlgoPerf_t, kMostAlgorithms> found{};
-    LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, second, y, first, convolution, x, result,
-                                                                    kMostAlgorithms, &count, found.data(),
-                                                                    workspace.data(), bytes));
-    take_best(found, count, *this);
-  } else {
-    std::array<cudnnConvolutionBwdFilterAlgoPerf_t, kMostAlgorithms> found{};
-    LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, first, y, second, convolution, w,
-                                                                      result, kMostAlgorithms, &count, found.data(),
-                                                                      workspace.data(), bytes));
-    take_best(found, count, *this);
+    LOCKRING_CHECK_CUDA(cudnnFindConvolutionForwardAlgorithmEx(handle, x, input.data(), w, weights.data(), convolution,
+                                                               y, result.data(), kMostAlgorithms, &count, found.data(),
+                                                               workspace.data(), bytes));
+    return take_best(found, count, *this);
   }
+  if (pass == ConvolutionPass::input_gradient) {
+    std::array<cudnnConvolutionBwdDataAlgoPerf_t, kMostAlgorithms> found{};
+    LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, weights.data(), y, result.data(),
+                                                                    convolution, x, input.data(), kMostAlgorithms,
+                                                                    &count, found.data(), workspace.data(), bytes));
+    return take_best(found, count, *this);
+  }
+  std::array<cudnnConvolutionBwdFilterAlgoPerf_t, kMostAlgorithms> found{};
+  LOCKRING_CHECK_CUDA(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, input.data(), y, result.data(),
+                                                                    convolution, w, weights.data(), kMostAlgorithms,
+                                                                    &count, found.data(), workspace.data(), bytes));
+  return take_best(found, count, *this);
 }
 
-const ConvolutionPlan& convolution_plan(ConvolutionPass pass, const ConvShape& shape, const void* first,
-                                        const void* second, void* result) {
+namespace {
+
+std::unique_ptr<ConvolutionPlan> measured_plan(ConvolutionPass pass, const ConvShape& shape, DType dtype) {
+  auto plan = std::make_unique<ConvolutionPlan>(shape, dtype);
+  std::string why = "cuDNN has no algorithm for it";
+  try {
+    if (plan->measure(pass)) return plan;
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  if (dtype == DType::bf16) return measured_plan(pass, shape, DType::f32);
+  say_direct(shape, why);
+  plan->direct = true;
+  return plan;
+}
+
+}  // namespace
+
+const ConvolutionPlan& convolution_plan(ConvolutionPass pass, const ConvShape& shape, DType dtype) {
   // Never destroyed: plans outlive the threads that use them. The lock makes threads wait for one measurement rather
   // than disturb it with theirs.
   static auto* mutex = new std::mutex;
   static auto* plans = new std::map<Key, std::unique_ptr<ConvolutionPlan>>;
   const std::lock_guard lock(*mutex);
-  const Key key = key_of(pass, shape);
+  const Key key = key_of(pass, shape, dtype);
   if (const auto found = plans->find(key); found != plans->end()) return *found->second;
-  auto plan = std::make_unique<ConvolutionPlan>(shape);
-  try {
-    plan->measure(pass, first, second, result);
-  } catch (const Error& error) {
-    say_direct(shape, error.what());
-    plan->direct = true;
-  }
-  return *plans->emplace(key, std::move(plan)).first->second;
+  return *plans->emplace(key, measured_plan(pass, shape, dtype)).first->second;
 }
 
 }  // namespace lockring::kernels::cuda

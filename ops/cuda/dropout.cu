@@ -5,10 +5,15 @@
 
 namespace lockring::kernels::cuda {
 
-void dropout(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t first_sample, std::uint64_t key,
-             std::uint32_t threshold, float scale, float* y) {
+void dropout(ConstReals x, std::int64_t rows, std::int64_t columns, std::int64_t first_sample, std::uint64_t key,
+             std::uint32_t threshold, float scale, Reals y) {
   const std::int64_t blocks = (columns + 3) / 4;
-  lockring::cuda::for_each_index(rows * blocks, Dropout{x, columns, blocks, first_sample, key, threshold, scale, y});
+  lockring::cuda::with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    using lockring::cuda::elements;
+    lockring::cuda::for_each_index(rows * blocks, Dropout<T>{elements<T>(x), columns, blocks, first_sample, key,
+                                                             threshold, scale, elements<T>(y)});
+  });
 }
 
 }  // namespace lockring::kernels::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/cuda/host_device.h"
+#include "core/cuda/bf16.h"
 
 #include <cstdint>
 
@@ -25,13 +25,14 @@ LOCKRING_HOST_DEVICE inline PhiloxWords philox_words(PhiloxWords counter, std::u
 }
 
 // One index a Philox block: four columns of a row, or what is left of it. `blocks` is their number in a row.
+template <class T>
 struct Dropout {
-  const float* x;
+  const T* x;
   std::int64_t columns, blocks, first_sample;
   std::uint64_t key;
   std::uint32_t threshold;
   float scale;
-  float* y;
+  T* y;
   LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t row = i / blocks;
     const std::int64_t block = i % blocks;
@@ -42,7 +43,7 @@ struct Dropout {
     const std::int64_t first = block * 4;
     for (std::int64_t j = 0; j < 4 && first + j < columns; ++j) {
       const std::int64_t at = row * columns + first + j;
-      y[at] = words.word[j] < threshold ? 0.0F : x[at] * scale;
+      lockring::cuda::store(y + at, words.word[j] < threshold ? 0.0F : lockring::cuda::to_float(x[at]) * scale);
     }
   }
 };

@@ -1,20 +1,15 @@
-#include "core/cuda/launch.h"
 #include "ops/cuda/elementwise_functor.h"
 #include "ops/elementwise_kernel.h"
 
 namespace lockring::kernels::cuda {
 
-using lockring::cuda::for_each_index;
+using lockring::cuda::map;
 
-void relu(const float* x, std::int64_t count, float* y) { for_each_index(count, Relu{x, y}); }
-void gelu(const float* x, std::int64_t count, float* y) { for_each_index(count, Gelu{x, y}); }
-void gelu_gradient(const float* x, const float* dy, std::int64_t count, float* dx) {
-  for_each_index(count, GeluGradient{x, dy, dx});
-}
-void silu(const float* x, std::int64_t count, float* y) { for_each_index(count, Silu{x, y}); }
-void silu_gradient(const float* x, const float* dy, std::int64_t count, float* dx) {
-  for_each_index(count, SiluGradient{x, dy, dx});
-}
-void add(const float* a, const float* b, std::int64_t count, float* y) { for_each_index(count, Add{a, b, y}); }
+void relu(ConstReals x, std::int64_t count, Reals y) { map(count, y, Relu{}, x); }
+void gelu(ConstReals x, std::int64_t count, Reals y) { map(count, y, Gelu{}, x); }
+void gelu_gradient(ConstReals x, ConstReals dy, std::int64_t count, Reals dx) { map(count, dx, GeluGradient{}, x, dy); }
+void silu(ConstReals x, std::int64_t count, Reals y) { map(count, y, Silu{}, x); }
+void silu_gradient(ConstReals x, ConstReals dy, std::int64_t count, Reals dx) { map(count, dx, SiluGradient{}, x, dy); }
+void add(ConstReals a, ConstReals b, std::int64_t count, Reals y) { map(count, y, Add{}, a, b); }
 
 }  // namespace lockring::kernels::cuda

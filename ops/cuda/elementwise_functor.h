@@ -1,17 +1,16 @@
-// The elementwise ops, one index an element.
+// The elementwise ops, for map().
 #pragma once
 
-#include "core/cuda/host_device.h"
+#include "core/cuda/map.h"
 
 #include <cmath>
-#include <cstdint>
 
 namespace lockring::kernels::cuda {
 
+using lockring::cuda::RowColumn;
+
 struct Relu {
-  const float* x;
-  float* y;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { y[i] = x[i] < 0 ? 0.0F : x[i]; }  // NaN passes
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float x) const { return x < 0 ? 0.0F : x; }  // NaN passes
 };
 
 // The standard normal distribution and its density.
@@ -19,38 +18,28 @@ LOCKRING_HOST_DEVICE inline float normal_distribution(float x) { return 0.5F * e
 LOCKRING_HOST_DEVICE inline float normal_density(float x) { return 0.398942280F * expf(-0.5F * x * x); }
 
 struct Gelu {
-  const float* x;
-  float* y;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { y[i] = x[i] * normal_distribution(x[i]); }
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float x) const { return x * normal_distribution(x); }
 };
 
 struct GeluGradient {
-  const float *x, *dy;
-  float* dx;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    dx[i] = dy[i] * fmaf(x[i], normal_density(x[i]), normal_distribution(x[i]));
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float x, float dy) const {
+    return dy * fmaf(x, normal_density(x), normal_distribution(x));
   }
 };
 
 struct Silu {
-  const float* x;
-  float* y;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { y[i] = x[i] / (1.0F + expf(-x[i])); }
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float x) const { return x / (1.0F + expf(-x)); }
 };
 
 struct SiluGradient {
-  const float *x, *dy;
-  float* dx;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const float sigmoid = 1.0F / (1.0F + expf(-x[i]));
-    dx[i] = dy[i] * sigmoid * fmaf(x[i], 1.0F - sigmoid, 1.0F);
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float x, float dy) const {
+    const float sigmoid = 1.0F / (1.0F + expf(-x));
+    return dy * sigmoid * fmaf(x, 1.0F - sigmoid, 1.0F);
   }
 };
 
 struct Add {
-  const float *a, *b;
-  float* y;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { y[i] = a[i] + b[i]; }
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float a, float b) const { return a + b; }
 };
 
 }  // namespace lockring::kernels::cuda

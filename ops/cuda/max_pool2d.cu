@@ -4,12 +4,35 @@
 
 namespace lockring::kernels::cuda {
 
-void max_pool(const PoolShape& shape, const float* x, float* y, std::uint8_t* source) {
-  lockring::cuda::for_each_index(shape.output().elements(), MaxPool{shape, x, y, source});
+using lockring::cuda::elements;
+using lockring::cuda::for_each_index;
+using lockring::cuda::with_pack_size;
+using lockring::cuda::with_type;
+
+void max_pool(const PoolShape& shape, ConstReals x, Reals y, std::uint8_t* source) {
+  with_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    with_pack_size<T>(
+        shape.channels,
+        [&](auto size) {
+          for_each_index(shape.output().elements() / size,
+                         MaxPool<T, size>{shape, elements<T>(x), elements<T>(y), source});
+        },
+        elements<T>(x), elements<T>(y), source);
+  });
 }
 
-void max_pool_gradient(const PoolShape& shape, const float* dy, const std::uint8_t* source, float* dx) {
-  lockring::cuda::for_each_index(shape.input().elements(), MaxPoolGradient{shape, dy, source, dx});
+void max_pool_gradient(const PoolShape& shape, ConstReals dy, const std::uint8_t* source, Reals dx) {
+  with_type(dy.dtype, [&](auto type) {
+    using T = decltype(type);
+    with_pack_size<T>(
+        shape.channels,
+        [&](auto size) {
+          for_each_index(shape.input().elements() / size,
+                         MaxPoolGradient<T, size>{shape, elements<T>(dy), source, elements<T>(dx)});
+        },
+        elements<T>(dy), elements<T>(dx), source);
+  });
 }
 
 }  // namespace lockring::kernels::cuda

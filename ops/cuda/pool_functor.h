@@ -2,12 +2,18 @@
 // nothing is added to twice at once and the order of sums is fixed.
 #pragma once
 
-#include "core/cuda/host_device.h"
+#include "core/cuda/map.h"
 #include "ops/pool_shape.h"
 
 #include <cstdint>
 
 namespace lockring::kernels::cuda {
+
+using lockring::cuda::Pack;
+using lockring::cuda::pack_at;
+using lockring::cuda::put_pack;
+using lockring::cuda::store;
+using lockring::cuda::to_float;
 
 struct Place {
   std::int64_t image, row, column, channel;
@@ -19,41 +25,62 @@ LOCKRING_HOST_DEVICE inline Place place_of(std::int64_t i, std::int64_t height, 
   return {i / channels / width / height, i / channels / width % height, i / channels % width, i % channels};
 }
 
-struct MaxPool {
-  PoolShape s;
-  const float* x;
-  float* y;
-  std::uint8_t* source;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const Place p = place_of(i, s.out_height, s.out_width, s.channels);
-    const float* window =
-        x + ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
-    float best = *window;
-    std::uint8_t from = 0;
-    for (std::int64_t place = 1; place < s.kernel * s.kernel; ++place) {
-      const float value = window[(place / s.kernel * s.width + place % s.kernel) * s.channels];
-      if (value > best || value != value) {
-        best = value;
-        from = static_cast<std::uint8_t>(place);
-      }
+// The largest values so far, and where they came from.
+template <class T, int kSize>
+struct Best {
+  float value[kSize];
+  Pack<std::uint8_t, kSize> from;
+  LOCKRING_HOST_DEVICE void begin(const Pack<T, kSize>& first) {
+    from = {};
+    for (int j = 0; j < kSize; ++j) value[j] = to_float(first.values[j]);
+  }
+  LOCKRING_HOST_DEVICE void see(const Pack<T, kSize>& values, std::uint8_t place) {
+    for (int j = 0; j < kSize; ++j) {
+      const float seen = to_float(values.values[j]);
+      if (!(seen > value[j] || seen != seen)) continue;
+      value[j] = seen;
+      from.values[j] = place;
     }
-    y[i] = best;
-    source[i] = from;
   }
 };
 
+// One index kSize results of neighbouring channels.
+template <class T, int kSize>
+struct MaxPool {
+  PoolShape s;
+  const T* x;
+  T* y;
+  std::uint8_t* source;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    const std::int64_t i = pack * kSize;
+    const Place p = place_of(i, s.out_height, s.out_width, s.channels);
+    const T* window =
+        x + ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
+    Best<T, kSize> best;
+    best.begin(pack_at<kSize>(window));
+    for (std::int64_t place = 1; place < s.kernel * s.kernel; ++place)
+      best.see(pack_at<kSize>(window + (place / s.kernel * s.width + place % s.kernel) * s.channels),
+               static_cast<std::uint8_t>(place));
+    Pack<T, kSize> result;
+    for (int j = 0; j < kSize; ++j) store(result.values + j, best.value[j]);
+    put_pack(y + i, result);
+    put_pack(source + i, best.from);
+  }
+};
+
+template <class T>
 struct AvgPool {
   PoolShape s;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
     const Place p = place_of(i, s.out_height, s.out_width, s.channels);
-    const float* window =
+    const T* window =
         x + ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
     float sum = 0;
     for (std::int64_t place = 0; place < s.kernel * s.kernel; ++place)
-      sum += window[(place / s.kernel * s.width + place % s.kernel) * s.channels];
-    y[i] = sum / static_cast<float>(s.kernel * s.kernel);
+      sum += to_float(window[(place / s.kernel * s.width + place % s.kernel) * s.channels]);
+    store(y + i, sum / static_cast<float>(s.kernel * s.kernel));
   }
 };
 
@@ -69,41 +96,50 @@ LOCKRING_HOST_DEVICE void for_each_window(const PoolShape& s, std::int64_t i, co
         (p.row - r * s.stride) * s.kernel + p.column - c * s.stride);
 }
 
+template <class T, int kSize>
 struct SumOfSources {
-  const float* dy;
+  const T* dy;
   const std::uint8_t* source;
-  float* sum;
+  float* sums;
   LOCKRING_HOST_DEVICE void operator()(std::int64_t window, std::int64_t place) const {
-    if (source[window] == place) *sum += dy[window];
+    const auto from = pack_at<kSize>(source + window);
+    const auto values = pack_at<kSize>(dy + window);
+    for (int j = 0; j < kSize; ++j)
+      if (from.values[j] == place) sums[j] += to_float(values.values[j]);
   }
 };
 
+template <class T, int kSize>
 struct MaxPoolGradient {
   PoolShape s;
-  const float* dy;
+  const T* dy;
   const std::uint8_t* source;
-  float* dx;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    float sum = 0;
-    for_each_window(s, i, SumOfSources{dy, source, &sum});
-    dx[i] = sum;
+  T* dx;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    float sums[kSize] = {};
+    for_each_window(s, pack * kSize, SumOfSources<T, kSize>{dy, source, sums});
+    Pack<T, kSize> result;
+    for (int j = 0; j < kSize; ++j) store(result.values + j, sums[j]);
+    put_pack(dx + pack * kSize, result);
   }
 };
 
+template <class T>
 struct SumOfWindows {
-  const float* dy;
+  const T* dy;
   float* sum;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t window, std::int64_t) const { *sum += dy[window]; }
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t window, std::int64_t) const { *sum += to_float(dy[window]); }
 };
 
+template <class T>
 struct AvgPoolGradient {
   PoolShape s;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
   LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
     float sum = 0;
-    for_each_window(s, i, SumOfWindows{dy, &sum});
-    dx[i] = sum / static_cast<float>(s.kernel * s.kernel);
+    for_each_window(s, i, SumOfWindows<T>{dy, &sum});
+    store(dx + i, sum / static_cast<float>(s.kernel * s.kernel));
   }
 };
 

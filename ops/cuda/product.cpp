@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "ops/cuda/direct.h"
 #include "ops/cuda/handles.h"
+#include "ops/cuda/operand.h"
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,8 @@ std::uint32_t alignment_of(const void* block) {
   return static_cast<std::uint32_t>(address & -address);
 }
 
+cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
 cublasLtEpilogue_t epilogue_of(bool has_bias, Activation activation) {
   if (activation == Activation::relu) return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -38,7 +41,7 @@ struct ProductPlan {
   cublasLtMatmulAlgo_t algorithm{};
   bool direct = false;  // cuBLASLt has no algorithm: direct.h computes it
 
-  ProductPlan(const ProductShape& shape, cublasLtEpilogue_t epilogue);
+  ProductPlan(const ProductShape& shape, cublasLtEpilogue_t epilogue, DType from, DType to);
   ~ProductPlan();
   ProductPlan(const ProductPlan&) = delete;
   ProductPlan& operator=(const ProductPlan&) = delete;
@@ -50,17 +53,19 @@ struct ProductPlan {
   void choose(const std::array<std::uint32_t, 3>& alignments);
 };
 
-ProductPlan::ProductPlan(const ProductShape& s, cublasLtEpilogue_t epilogue) {
-  const auto layout = [](cublasLtMatrixLayout_t* to, bool transposed, std::int64_t rows, std::int64_t columns) {
+ProductPlan::ProductPlan(const ProductShape& s, cublasLtEpilogue_t epilogue, DType from, DType to) {
+  const auto layout = [](cublasLtMatrixLayout_t* made, DType dtype, bool transposed, std::int64_t rows,
+                         std::int64_t columns) {
     if (transposed) std::swap(rows, columns);
-    LOCKRING_CHECK_CUDA(cublasLtMatrixLayoutCreate(to, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+    LOCKRING_CHECK_CUDA(cublasLtMatrixLayoutCreate(made, data_type(dtype), static_cast<std::uint64_t>(rows),
                                                    static_cast<std::uint64_t>(columns), rows));
   };
-  const cublasComputeType_t compute = lockring::cuda::uses_tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const bool tf32 = from == DType::f32 && lockring::cuda::uses_tf32();
+  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   LOCKRING_CHECK_CUDA(cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F));
-  layout(&a, s.transpose_a, s.m, s.k);
-  layout(&b, s.transpose_b, s.k, s.n);
-  layout(&d, false, s.m, s.n);
+  layout(&a, from, s.transpose_a, s.m, s.k);
+  layout(&b, from, s.transpose_b, s.k, s.n);
+  layout(&d, to, false, s.m, s.n);
   set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
@@ -94,15 +99,15 @@ void ProductPlan::choose(const std::array<std::uint32_t, 3>& alignments) {
   algorithm = found.algo;
 }
 
-using Key = std::array<std::int64_t, 11>;
+using Key = std::array<std::int64_t, 13>;
 
 // A plan is a thread's own, since the bias is a part of its description.
-ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const float* b, const float* bias,
-                     const float* d) {
+ProductPlan& plan_of(const ProductShape& s, ConstReals a, ConstReals b, const void* bias, ConstReals d) {
   thread_local std::map<Key, std::unique_ptr<ProductPlan>> plans;
+  const bool has_bias = bias != nullptr;
   // There is no preference for the bias alone, which is read as D is written.
-  const std::array<std::uint32_t, 3> alignments{alignment_of(a), alignment_of(b),
-                                                std::min(alignment_of(d), alignment_of(bias))};
+  const std::array<std::uint32_t, 3> alignments{alignment_of(a.data), alignment_of(b.data),
+                                                std::min(alignment_of(d.data), alignment_of(bias))};
   const cublasLtEpilogue_t epilogue = epilogue_of(has_bias, s.activation);
   const Key key{lockring::cuda::current_gpu(),
                 s.m,
@@ -111,6 +116,8 @@ ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const
                 s.transpose_a,
                 s.transpose_b,
                 epilogue,
+                static_cast<std::int64_t>(a.dtype),
+                static_cast<std::int64_t>(d.dtype),
                 alignments[0],
                 alignments[1],
                 alignments[2],
@@ -120,7 +127,7 @@ ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const
     if (has_bias) plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     return *plan;
   }
-  auto made = std::make_unique<ProductPlan>(s, epilogue);
+  auto made = std::make_unique<ProductPlan>(s, epilogue, a.dtype, d.dtype);
   try {
     if (has_bias) made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     made->choose(alignments);
@@ -132,22 +139,35 @@ ProductPlan& plan_of(const ProductShape& s, bool has_bias, const float* a, const
   return *plan;
 }
 
+// Only what accumulates reads its result, which then is of float32 and in place.
+void product_in_float32(const ProductShape& s, ConstReals a, ConstReals b, const void* bias, Reals d) {
+  const Operand left(a, s.m * s.k, DType::f32);
+  const Operand right(b, s.k * s.n, DType::f32);
+  const Operand shift({bias, d.dtype}, bias == nullptr ? 0 : s.m, bias == nullptr ? d.dtype : DType::f32);
+  const Result result(d, s.m * s.n, DType::f32);
+  const auto floats = [](const void* values) { return static_cast<const float*>(values); };
+  direct_product(s, floats(left.data()), floats(right.data()), floats(shift.data()),
+                 static_cast<float*>(result.data()));
+  result.deliver();
+}
+
 }  // namespace
 
-void product(const ProductShape& s, const float* a, const float* b, const float* bias, float* d) {
-  const ProductPlan& plan = plan_of(s, bias != nullptr, a, b, bias, d);
-  if (plan.direct) return direct_product(s, a, b, bias, d);
+void product(const ProductShape& s, ConstReals a, ConstReals b, const void* bias, Reals d) {
+  const ProductPlan& plan = plan_of(s, a, b, bias, d);
+  if (plan.direct) return product_in_float32(s, a, b, bias, d);
   const lockring::cuda::Scratch workspace(kWorkspace);
   const float one = 1;
   const float keep = s.accumulate ? 1 : 0;
-  const cublasStatus_t status = cublasLtMatmul(lockring::cuda::cublas_handle(), plan.product, &one, a, plan.a, b,
-                                               plan.b, &keep, d, plan.d, d, plan.d, &plan.algorithm, workspace.data(),
-                                               static_cast<std::size_t>(kWorkspace), lockring::cuda::current_stream());
+  const cublasStatus_t status =
+      cublasLtMatmul(lockring::cuda::cublas_handle(), plan.product, &one, a.data, plan.a, b.data, plan.b, &keep, d.data,
+                     plan.d, d.data, plan.d, &plan.algorithm, workspace.data(), static_cast<std::size_t>(kWorkspace),
+                     lockring::cuda::current_stream());
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
   cudaGetLastError();
   say_direct(s, std::string("cuBLASLt does not: ") + cublasLtGetStatusString(status));
-  direct_product(s, a, b, bias, d);
+  product_in_float32(s, a, b, bias, d);
 }
 
 }  // namespace lockring::kernels::cuda

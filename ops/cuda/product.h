@@ -1,6 +1,8 @@
-// Matrix products by cuBLASLt, in float32 with TF32, with a bias and ReLU fused where they are wanted.
+// Matrix products by cuBLASLt, of float32 with TF32 or of bfloat16 with sums in float32, with a bias and ReLU fused
+// where they are wanted.
 #pragma once
 
+#include "core/reals.h"
 #include "ops/activation.h"
 
 #include <cstdint>
@@ -17,7 +19,8 @@ struct ProductShape {
   Activation activation = Activation::none;
 };
 
-// No size may be 0. `bias` may be null. The algorithm for a shape is looked up once a thread and kept.
-void product(const ProductShape& shape, const float* a, const float* b, const float* bias, float* d);
+// No size may be 0. A and B have the same type; D may be of float32 if they are of bfloat16. `bias` has the type of D
+// and may be null. The algorithm for a shape is looked up once a thread and kept.
+void product(const ProductShape& shape, ConstReals a, ConstReals b, const void* bias, Reals d);
 
 }  // namespace lockring::kernels::cuda

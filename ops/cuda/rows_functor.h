@@ -1,34 +1,34 @@
-// What convolution and linear do to rows of channels around their products, one index an element.
+// What convolution and linear do to rows of channels around their products.
 #pragma once
 
-#include "core/cuda/host_device.h"
+#include "core/cuda/map.h"
 
 #include <cstdint>
 
 namespace lockring::kernels::cuda {
 
+using lockring::cuda::RowColumn;
+using lockring::cuda::to_float;
+
 struct BiasActivation {
-  float* y;
-  std::int64_t channels;
   const float* bias;  // or null
   bool relu;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const float value = bias == nullptr ? y[i] : y[i] + bias[i % channels];
-    y[i] = relu && value < 0 ? 0.0F : value;  // NaN passes
+  LOCKRING_HOST_DEVICE float operator()(RowColumn at, float y) const {
+    const float value = bias == nullptr ? y : y + bias[at.column];
+    return relu && value < 0 ? 0.0F : value;  // NaN passes
   }
 };
 
 struct ReluGradient {
-  const float *y, *dy;
-  float* dz;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const { dz[i] = y[i] > 0 ? dy[i] : 0.0F; }
+  LOCKRING_HOST_DEVICE float operator()(RowColumn, float y, float dy) const { return y > 0 ? dy : 0.0F; }
 };
 
+template <class T>
 struct RowValue {
-  const float* rows;
+  const T* rows;
   std::int64_t channels;
   LOCKRING_HOST_DEVICE double operator()(std::int64_t row, std::int64_t channel) const {
-    return rows[row * channels + channel];
+    return to_float(rows[row * channels + channel]);
   }
 };
 

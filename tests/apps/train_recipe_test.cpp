@@ -72,6 +72,8 @@ TEST_F(TrainRecipeTest, OptionsOfJobsAreChecked) {
   expect_refused({"--check-parameters", "-1"}, 2, "--check-parameters -1");
   expect_refused({"--bucket-bytes", "many"}, 2, "--bucket-bytes");
   expect_refused({"--wire", "f16"}, 2, "--wire");
+  expect_refused({"--precision", "f16"}, 2, "--precision");
+  expect_refused({"--precision", "bf16", "--device", "cpu"}, 2, "--precision bf16 is for GPUs");
   expect_refused({"--allreduce", "mpi", "--shards", "2"}, 2, "--allreduce mpi does not");
   const bool built = !dist::nccl_version().empty();
   expect_refused({"--allreduce", "nccl", "--device", "cpu"}, 2, built ? "between GPUs" : "was built without NCCL");

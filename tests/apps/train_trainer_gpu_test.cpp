@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace lockring::app {
@@ -118,6 +119,24 @@ TEST_F(TrainerOnGpuTest, ImagesMayBeSentInEveryStep) {
   expect_alike(one, other, 1e-5);
 }
 
+TEST_F(TrainerOnGpuTest, Bfloat16IsCloseToFloat32) {
+  for (const int replicas : {1, 2}) {
+    TrainerOptions bf16 = options_for("cnn_bn", all_gpus(), replicas);
+    bf16.precision = DType::bf16;
+    Trainer one(options_for("cnn_bn", all_gpus(), replicas), split_, transform_);
+    Trainer other(bf16, split_, transform_);
+    double differences = 0;
+    for (std::int64_t number = 0; number < 4; ++number) {
+      const StepResult a = step(one, number);
+      const StepResult b = step(other, number);
+      EXPECT_NEAR(b.loss_sum, a.loss_sum, 0.02 * a.loss_sum);
+      EXPECT_NEAR(b.gradient_norm, a.gradient_norm, 0.1 * a.gradient_norm);
+      differences += std::abs(b.loss_sum - a.loss_sum);
+    }
+    EXPECT_GT(differences, 0);
+  }
+}
+
 TEST_F(TrainerOnGpuTest, EveryReplicaTakesOverWhatIsLoaded) {
   Trainer trainer(options_for("mlp", all_gpus(), 2), split_, transform_);
   Trainer other(options_for("mlp", {kGpu}, 1), split_, transform_);
@@ -180,6 +199,10 @@ TEST_F(TrainerOnGpuTest, RefusesWhatCannotBe) {
   expect_error(ErrorCode::usage, "on its CPU or all on GPUs", [&] {
     Trainer(options_for("mlp", {Device{}, kGpu}, 2), split_, transform_);
   });
+  TrainerOptions bf16 = options_for("mlp", {Device{}}, 1);
+  bf16.precision = DType::bf16;
+  expect_error(ErrorCode::usage, "replicas on cpu do not compute with BF16",
+               [&] { Trainer(bf16, split_, transform_); });
   TrainerOptions served = options_for("mlp", {kGpu}, 1);
   served.served.servers = 1;
   expect_error(ErrorCode::usage, "with parameter servers", [&] { Trainer(served, split_, transform_); });

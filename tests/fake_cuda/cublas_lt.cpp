@@ -2,6 +2,7 @@
 
 #include "ops/cpu/gemm.h"
 #include "ops/transpose_kernel.h"
+#include "tests/fake_cuda/bf16_values.h"
 #include "tests/fake_cuda/machine.h"
 
 #include <algorithm>
@@ -13,16 +14,20 @@ struct cublasLtContext {
 };
 
 struct FakeProduct {
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasOperation_t transpose_a = CUBLAS_OP_N;
   cublasOperation_t transpose_b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const float* bias = nullptr;
+  const void* bias = nullptr;
 };
 
 // Columns of `rows` values, `stride` apart.
 struct FakeLayout {
   std::int64_t rows, columns, stride;
-  std::size_t bytes() const { return static_cast<std::size_t>((columns - 1) * stride + rows) * sizeof(float); }
+  bool bf16;
+  std::size_t count() const { return static_cast<std::size_t>((columns - 1) * stride + rows); }
+  std::size_t bytes() const { return count() * element(); }
+  std::size_t element() const { return bf16 ? 2 : 4; }
 };
 
 struct FakePreference {
@@ -56,9 +61,9 @@ struct Choice {
 };
 
 std::uint64_t shape_hash(const FakeProduct& p, std::initializer_list<const FakeLayout*> layouts) {
-  std::uint64_t hash = p.transpose_a + 2 * p.transpose_b + 4 * p.epilogue;
+  std::uint64_t hash = p.transpose_a + 2 * p.transpose_b + 4 * p.epilogue + 64 * p.compute;
   for (const FakeLayout* layout : layouts)
-    for (const std::int64_t size : {layout->rows, layout->columns, layout->stride})
+    for (const std::int64_t size : {layout->rows, layout->columns, layout->stride, std::int64_t{layout->bf16}})
       hash = hash * 0x9E3779B97F4A7C15 + static_cast<std::uint64_t>(size);
   return hash;
 }
@@ -70,11 +75,18 @@ bool fits(const FakeProduct& p, const FakeLayout& a, const FakeLayout& b, const 
          (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows);
 }
 
+// Of what the original computes: float32 throughout, or bfloat16 with a result of either type.
+bool types_fit(const FakeProduct& p, const FakeLayout& a, const FakeLayout& b, const FakeLayout& c,
+               const FakeLayout& d) {
+  if (a.bf16 != b.bf16 || c.bf16 != d.bf16) return false;
+  return a.bf16 ? p.compute == CUBLAS_COMPUTE_32F : !d.bf16;
+}
+
 bool has_bias(const FakeProduct& p) { return (p.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
 
 // D = op(A) op(B): by rows, D' = op(B)' op(A)'.
-void multiply(const FakeProduct& p, const float* a, const FakeLayout& la, const float* b, const FakeLayout& lb,
-              bool accumulate, float* d, const FakeLayout& ld) {
+void multiply(const FakeProduct& p, const float* bias, const float* a, const FakeLayout& la, const float* b,
+              const FakeLayout& lb, bool accumulate, float* d, const FakeLayout& ld) {
   const std::int64_t inner = p.transpose_a == CUBLAS_OP_T ? la.rows : la.columns;
   std::vector<float> turned;
   std::int64_t right_stride = la.stride;
@@ -96,7 +108,7 @@ void multiply(const FakeProduct& p, const float* a, const FakeLayout& la, const 
   for (std::int64_t column = 0; column < ld.columns; ++column)
     for (std::int64_t row = 0; row < ld.rows; ++row) {
       float& value = d[column * ld.stride + row];
-      if (has_bias(p)) value += p.bias[row];
+      if (has_bias(p)) value += bias[row];
       if ((p.epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && value < 0) value = 0;
     }
 }
@@ -115,8 +127,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t, cudaDataType_t) {
-  *product = new FakeProduct;
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute, cudaDataType_t) {
+  *product = new FakeProduct{.compute = compute};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
@@ -138,11 +150,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
   return refused("an attribute that is not emulated");
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t, std::uint64_t rows,
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t stride) {
   if (rows == 0 || columns == 0 || stride < static_cast<std::int64_t>(rows))
     return refused("a layout of no elements, or of columns that overlap");
-  *layout = new FakeLayout{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), stride};
+  *layout =
+      new FakeLayout{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), stride, type == CUDA_R_16BF};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -173,6 +186,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   *found = 0;
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!fits(*product, *a, *b, *d)) return refused("matrices whose sizes do not fit");
+  if (!types_fit(*product, *a, *b, *c, *d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (wanted < 1 || preference->workspace < kWorkspace) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (refusal() == Refusal::algorithms) return CUBLAS_STATUS_SUCCESS;  // the original finds none, too
   Choice choice{shape_hash(*product, {a, b, c, d}), {}};
@@ -205,18 +219,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
       return refused("a matrix that is less aligned than was promised");
   }
   if (has_bias(*product) &&
-      !on_device(product->bias, static_cast<std::size_t>(d_layout->rows) * sizeof(float), current_device()))
+      !on_device(product->bias, static_cast<std::size_t>(d_layout->rows) * d_layout->element(), current_device()))
     return refused("a bias beyond its block");
   if (workspace_bytes < kWorkspace || !on_device(workspace, workspace_bytes, current_device()) ||
       reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)
     return refused("a workspace that is too small or misaligned");
   const float scale = *static_cast<const float*>(alpha);
   const float keep = *static_cast<const float*>(beta);
-  if (scale != 1 || (keep != 0 && keep != 1) || c != d) return refused("what is not emulated");
+  if (scale != 1 || (keep != 0 && keep != 1) || c != d || (keep == 1 && d_layout->bf16))
+    return refused("what is not emulated");
   const cudaError_t error = enqueue(stream, [=, p = *product, la = *a_layout, lb = *b_layout, ld = *d_layout] {
     std::memset(workspace, 0xFF, kWorkspace);
-    multiply(p, static_cast<const float*>(a), la, static_cast<const float*>(b), lb, keep == 1, static_cast<float*>(d),
-             ld);
+    const Reading bias(p.bias, has_bias(p) ? static_cast<std::size_t>(ld.rows) : 0, ld.bf16);
+    multiply(p, bias.data(), Reading(a, la.count(), la.bf16).data(), la, Reading(b, lb.count(), lb.bf16).data(), lb,
+             keep == 1, Writing(d, ld.count(), ld.bf16).data(), ld);
   });
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }

@@ -1,6 +1,7 @@
 #include <cudnn.h>
 
 #include "ops/conv2d_kernel.h"
+#include "tests/fake_cuda/bf16_values.h"
 #include "tests/fake_cuda/machine.h"
 
 #include <algorithm>
@@ -15,7 +16,9 @@ struct cudnnContext {
 struct cudnnTensorStruct {
   bool set = false;
   std::int64_t n = 0, c = 0, h = 0, w = 0;
-  std::size_t bytes() const { return static_cast<std::size_t>(n * c * h * w) * sizeof(float); }
+  bool bf16 = false;
+  std::size_t count() const { return static_cast<std::size_t>(n * c * h * w); }
+  std::size_t bytes() const { return count() * (bf16 ? 2 : 4); }
 };
 struct cudnnFilterStruct : cudnnTensorStruct {};
 
@@ -29,6 +32,7 @@ using namespace fake_cuda;
 namespace {
 
 using lockring::ConvShape;
+using Tensor = cudnnTensorStruct;
 
 cudnnStatus_t refused(const std::string& what) {
   misuse(cudaErrorInvalidValue, what);
@@ -81,7 +85,9 @@ cudnnStatus_t check_shapes(const Call& call) {
                     call.x_shape->n == call.y_shape->n &&
                     call.y_shape->h == result_size(call.x_shape->h, call.w_shape->h, *call.convolution) &&
                     call.y_shape->w == result_size(call.x_shape->w, call.w_shape->w, *call.convolution);
-  return fits ? CUDNN_STATUS_SUCCESS : refused("descriptors whose sizes do not fit");
+  if (!fits) return refused("descriptors whose sizes do not fit");
+  const bool one_type = call.x_shape->bf16 == call.w_shape->bf16 && call.x_shape->bf16 == call.y_shape->bf16;
+  return one_type ? CUDNN_STATUS_SUCCESS : refused("tensors of several types");
 }
 
 cudnnStatus_t check_buffers(const Call& call, std::size_t least_workspace) {
@@ -98,7 +104,7 @@ cudnnStatus_t check_buffers(const Call& call, std::size_t least_workspace) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// What algorithm `index` needs for a shape; one of the two needs nothing.
+// What algorithm `index` needs for a shape; one of the two needs nothing. None is for one channel of bfloat16.
 constexpr int kUnsteady = 3;
 std::size_t workspace_of(int index, const Call& call) { return index != 1 ? 0 : 512 + call.x_shape->bytes() / 4; }
 
@@ -116,7 +122,8 @@ cudnnStatus_t find(const Call& call, void* result, std::size_t result_bytes, int
     entry = {};
     entry.algo = static_cast<decltype(entry.algo)>(index);
     entry.memory = workspace_of(index, call);
-    entry.status = entry.memory <= call.workspace_bytes ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    const bool supported = entry.memory <= call.workspace_bytes && !(call.x_shape->bf16 && call.x_shape->c == 1);
+    entry.status = supported ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
     entry.determinism = index == kUnsteady ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;
     entry.time = static_cast<float>(*found);
   }
@@ -131,12 +138,15 @@ cudnnStatus_t run(const Call& call, int algorithm, const void* alpha, const void
   if (const cudnnStatus_t status = check_buffers(call, workspace_of(algorithm, call)); status != CUDNN_STATUS_SUCCESS)
     return status;
   const float keep = *static_cast<const float*>(beta);
-  if (*static_cast<const float*>(alpha) != 1 || (keep != 0 && keep != 1))
+  if (*static_cast<const float*>(alpha) != 1 || (keep != 0 && keep != 1) || (keep == 1 && call.x_shape->bf16))
     return refused("scales that are not emulated");
   const ConvShape shape = call.shape();
+  const cudnnTensorStruct x = *call.x_shape;
+  const cudnnTensorStruct w = *call.w_shape;
+  const cudnnTensorStruct y = *call.y_shape;
   const cudaError_t error = enqueue(call.handle->stream, [=] {
     if (call.workspace_bytes > 0) std::memset(call.workspace, 0xFF, call.workspace_bytes);
-    compute(shape, keep == 1);
+    compute(shape, x, w, y, keep == 1);
   });
   return error == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
@@ -153,9 +163,10 @@ cudnnStatus_t destroy(T* descriptor) {
 }
 
 cudnnStatus_t set(cudnnTensorStruct& to, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c, int h, int w) {
-  if (format != CUDNN_TENSOR_NHWC || type != CUDNN_DATA_FLOAT) return refused("another layout than NHWC of floats");
+  if (format != CUDNN_TENSOR_NHWC) return refused("another layout than NHWC");
   if (n < 1 || c < 1 || h < 1 || w < 1) return refused("a tensor of no elements");
   to.set = true;
+  to.bf16 = type == CUDNN_DATA_BFLOAT16;
   to.n = n;
   to.c = c;
   to.h = h;
@@ -224,12 +235,14 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
                                       cudnnTensorDescriptor_t y_shape, void* y) {
   if (*static_cast<const float*>(beta) != 0) return refused("a sum that is not emulated");
   const Call call{handle, x_shape, x, w_shape, w, y_shape, y, convolution, workspace, workspace_bytes};
-  return run(call, algorithm, alpha, beta, [x, w, y](const ConvShape& shape, bool) {
-    std::vector<float> packed(static_cast<std::size_t>(lockring::kernels::cpu::conv2d_packed_floats(shape)));
-    lockring::kernels::cpu::conv2d_pack(shape, static_cast<const float*>(w), packed.data());
-    lockring::kernels::cpu::conv2d_forward(shape, static_cast<const float*>(x), nullptr, packed.data(), nullptr,
-                                           lockring::Activation::none, static_cast<float*>(y));
-  });
+  return run(call, algorithm, alpha, beta,
+             [x, w, y](const ConvShape& shape, const Tensor& of_x, const Tensor& of_w, const Tensor& of_y, bool) {
+               std::vector<float> packed(static_cast<std::size_t>(lockring::kernels::cpu::conv2d_packed_floats(shape)));
+               lockring::kernels::cpu::conv2d_pack(shape, Reading(w, of_w.count(), of_w.bf16).data(), packed.data());
+               lockring::kernels::cpu::conv2d_forward(shape, Reading(x, of_x.count(), of_x.bf16).data(), nullptr,
+                                                      packed.data(), nullptr, lockring::Activation::none,
+                                                      Writing(y, of_y.count(), of_y.bf16).data());
+             });
 }
 
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t handle, cudnnFilterDescriptor_t w_shape,
@@ -250,10 +263,12 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
                                            cudnnTensorDescriptor_t dx_shape, void* dx) {
   if (*static_cast<const float*>(beta) != 0) return refused("a sum that is not emulated");
   const Call call{handle, dx_shape, dx, w_shape, w, dy_shape, dy, convolution, workspace, workspace_bytes};
-  return run(call, algorithm, alpha, beta, [dy, w, dx](const ConvShape& shape, bool) {
-    lockring::kernels::cpu::conv2d_input_gradient(shape, static_cast<const float*>(dy), static_cast<const float*>(w),
-                                                  static_cast<float*>(dx));
-  });
+  return run(call, algorithm, alpha, beta,
+             [dy, w, dx](const ConvShape& shape, const Tensor& of_x, const Tensor& of_w, const Tensor& of_y, bool) {
+               lockring::kernels::cpu::conv2d_input_gradient(shape, Reading(dy, of_y.count(), of_y.bf16).data(),
+                                                             Reading(w, of_w.count(), of_w.bf16).data(),
+                                                             Writing(dx, of_x.count(), of_x.bf16).data());
+             });
 }
 
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t handle, cudnnTensorDescriptor_t x_shape,
@@ -273,8 +288,11 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              std::size_t workspace_bytes, const void* beta,
                                              cudnnFilterDescriptor_t dw_shape, void* dw) {
   const Call call{handle, x_shape, x, dw_shape, dw, dy_shape, dy, convolution, workspace, workspace_bytes};
-  return run(call, algorithm, alpha, beta, [x, dy, dw](const ConvShape& shape, bool accumulate) {
-    lockring::kernels::cpu::conv2d_weight_gradient(shape, static_cast<const float*>(x), static_cast<const float*>(dy),
-                                                   accumulate, static_cast<float*>(dw));
-  });
+  return run(
+      call, algorithm, alpha, beta,
+      [x, dy, dw](const ConvShape& shape, const Tensor& of_x, const Tensor& of_w, const Tensor& of_y, bool accumulate) {
+        lockring::kernels::cpu::conv2d_weight_gradient(shape, Reading(x, of_x.count(), of_x.bf16).data(),
+                                                       Reading(dy, of_y.count(), of_y.bf16).data(), accumulate,
+                                                       Writing(dw, of_w.count(), of_w.bf16).data());
+      });
 }

@@ -38,7 +38,7 @@ TEST(AllFinite, HoldsForBothInstructionSets) {
   const float values[20] = {};
   float bad[20] = {};
   bad[19] = Limits::infinity();
-  for (AllFiniteFn* all_finite : {LOCKRING_SIMD_KERNELS(all_finite)}) {
+  for (OnCpu<AllFiniteFn>* all_finite : {LOCKRING_SIMD_KERNELS(all_finite)}) {
     std::uint8_t finite = 0;
     all_finite(values, 20, &finite);
     EXPECT_EQ(finite, 1);

@@ -263,7 +263,7 @@ TEST_P(BatchNormTest, RefusesWhatDoesNotFit) {
 
 TEST(BatchNorm, BitsDoNotDependOnTheInstructionSet) {
   constexpr std::int64_t kChannels = 85;
-  const BatchNormShape shape{4, 9, kChannels};
+  const BatchNormShape shape{4, 9, kChannels, 4};
   const Tensor x = random_tensor({4, 9, kChannels});
   const Tensor dy = random_tensor({4, 9, kChannels}, 2);
   const Tensor gamma = random_tensor({kChannels}, 3);

@@ -67,13 +67,13 @@ TEST_P(ElementwiseTest, AddRefusesShapesThatDiffer) {
   expect_error(ErrorCode::usage, "[2, 3] and [3, 2]", [] { ops::add(random({2, 3}), random({3, 2})); });
 }
 
-Tensor applied(UnaryFn* f, const Tensor& x) {
+Tensor applied(OnCpu<UnaryFn>* f, const Tensor& x) {
   Tensor y = Tensor::empty(x.shape());
   f(x.data(), x.elements(), y.data());
   return y;
 }
 
-Tensor applied(UnaryGradientFn* f, const Tensor& x, const Tensor& dy) {
+Tensor applied(OnCpu<UnaryGradientFn>* f, const Tensor& x, const Tensor& dy) {
   Tensor dx = Tensor::empty(x.shape());
   f(x.data(), dy.data(), x.elements(), dx.data());
   return dx;

@@ -178,11 +178,15 @@ void batch_norm_input_gradient(const BatchNormShape& shape, const float* x, cons
   }
 }
 
-void add_scaled(const float* values, std::int64_t count, float factor, bool accumulate, float* sums) {
-  if (accumulate) {
-    for (std::int64_t i = 0; i < count; ++i) sums[i] = fma(factor, values[i], sums[i]);
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) sums[i] = factor * values[i];
+void add_groups(const float* values, std::int64_t groups, std::int64_t channels, float factor, float last_factor,
+                bool accumulate, float* sums) {
+  for (std::int64_t g = 0; g < groups; ++g, values += channels) {
+    const float scale = g + 1 < groups ? factor : last_factor;
+    if (accumulate || g > 0) {
+      for (std::int64_t c = 0; c < channels; ++c) sums[c] = fma(scale, values[c], sums[c]);
+    } else {
+      for (std::int64_t c = 0; c < channels; ++c) sums[c] = scale * values[c];
+    }
   }
 }
 

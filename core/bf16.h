@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace lockring::dist {
+namespace lockring {
 
 // To the nearest, ties to even. What is not a number stays that.
 inline std::uint16_t to_bf16(float value) {
@@ -16,4 +16,4 @@ inline std::uint16_t to_bf16(float value) {
 
 inline float from_bf16(std::uint16_t value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16); }
 
-}  // namespace lockring::dist
+}  // namespace lockring

@@ -1,11 +1,11 @@
-#include "distributed/bf16.h"
+#include "core/bf16.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace lockring::dist {
+namespace lockring {
 namespace {
 
 TEST(Bf16, KeepsWhatItHolds) {
@@ -35,4 +35,4 @@ TEST(Bf16, WhatIsNotFiniteStaysThat) {
 }
 
 }  // namespace
-}  // namespace lockring::dist
+}  // namespace lockring

@@ -1,0 +1,111 @@
+// Elementwise kernels: y[i] = f(where, a[i], b[i], ...), all of them float32 or all bfloat16, computed in float32.
+//
+//   struct Relu {
+//     LOCKRING_HOST_DEVICE float operator()(RowColumn, float x) const { return x < 0 ? 0 : x; }
+//   };
+//   map(count, y, Relu{}, x);
+//
+// A thread takes 16 bytes at once where sizes and addresses allow it, since a GPU's memory wants many bytes under way.
+// An input may be y itself.
+#pragma once
+
+#include "core/cuda/bf16.h"
+#include "core/cuda/launch.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace lockring::cuda {
+
+struct RowColumn {
+  std::int64_t row, column;
+};
+
+// What is read and written at once.
+template <class T, int kCount = 16 / sizeof(T)>
+struct alignas(sizeof(T) * kCount) Pack {
+  static constexpr int kSize = kCount;
+  T values[kCount];
+};
+
+template <int kCount, class T>
+LOCKRING_HOST_DEVICE Pack<T, kCount> pack_at(const T* first) {
+  return *reinterpret_cast<const Pack<T, kCount>*>(first);
+}
+template <class T, int kCount>
+LOCKRING_HOST_DEVICE void put_pack(T* first, const Pack<T, kCount>& pack) {
+  *reinterpret_cast<Pack<T, kCount>*>(first) = pack;
+}
+
+// One index an element.
+template <class T, class F, class Inputs>
+struct Map;
+template <class T, class F, std::size_t... Input>
+struct Map<T, F, std::index_sequence<Input...>> {
+  F f;
+  std::int64_t columns;
+  T* y;
+  const T* inputs[sizeof...(Input)];
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
+    store(y + i, f(RowColumn{i / columns, i % columns}, to_float(inputs[Input][i])...));
+  }
+};
+
+// One index a pack of elements of one row.
+template <class T, class F, class Inputs>
+struct MapPacks;
+template <class T, class F, std::size_t... Input>
+struct MapPacks<T, F, std::index_sequence<Input...>> {
+  F f;
+  std::int64_t columns;
+  T* y;
+  const T* inputs[sizeof...(Input)];
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
+    const Pack<T> read[] = {reinterpret_cast<const Pack<T>*>(inputs[Input])[i]...};
+    const std::int64_t first = i * Pack<T>::kSize;
+    const std::int64_t row = first / columns;
+    const std::int64_t column = first % columns;
+    Pack<T> result;
+    for (int j = 0; j < Pack<T>::kSize; ++j)
+      store(result.values + j, f(RowColumn{row, column + j}, to_float(read[Input].values[j])...));
+    reinterpret_cast<Pack<T>*>(y)[i] = result;
+  }
+};
+
+template <class T>
+bool is_packed(const T* block) {
+  return reinterpret_cast<std::uintptr_t>(block) % 16 == 0;
+}
+
+// Calls f(std::integral_constant) with how many elements of a row of T may be taken at once: those of a Pack, or one.
+template <class T, class F, class... Blocks>
+void with_pack_size(std::int64_t columns, const F& f, const Blocks*... blocks) {
+  if (columns % Pack<T>::kSize == 0 && (is_packed(blocks) && ...))
+    return f(std::integral_constant<int, Pack<T>::kSize>{});
+  f(std::integral_constant<int, 1>{});
+}
+
+// For a matrix of rows; an element's index is row * columns + column.
+template <class F, class... Inputs>
+void map_rows(std::int64_t rows, std::int64_t columns, Reals y, const F& f, Inputs... inputs) {
+  with_type(y.dtype, [&](auto type) {
+    using T = decltype(type);
+    using Numbers = std::index_sequence_for<Inputs...>;
+    const bool packs = columns % Pack<T>::kSize == 0 && is_packed(elements<T>(y)) &&
+                       (is_packed(elements<T>(ConstReals(inputs))) && ...);
+    if (packs)
+      return for_each_index(rows * columns / Pack<T>::kSize,
+                            MapPacks<T, F, Numbers>{f, columns, elements<T>(y), {elements<T>(ConstReals(inputs))...}});
+    for_each_index(rows * columns,
+                   Map<T, F, Numbers>{f, columns, elements<T>(y), {elements<T>(ConstReals(inputs))...}});
+  });
+}
+
+template <class F, class... Inputs>
+void map(std::int64_t count, Reals y, const F& f, Inputs... inputs) {
+  map_rows(1, count, y, f, inputs...);
+}
+
+}  // namespace lockring::cuda
