@@ -37,6 +37,7 @@ struct TrainBench {
   std::string model = "cnn";
   std::string device = "auto";
   std::string precision = "float32";
+  bool no_graphs = false;
   std::int64_t batch_size = 128;
   int replicas = 0;
   std::int64_t micro_batch = -1;
@@ -95,14 +96,23 @@ std::vector<double> Steps::run(double limit, int least) {
   data_seconds_ = 0;
   const auto start = std::chrono::steady_clock::now();
   enough_ = [&] { return std::ssize(times) + 1 >= least && seconds_since(start) >= limit; };
-  for (StepResult result; result.stop_request == 0; ++step_) {
-    const std::int64_t begin = step_ * batch_size_ % (kSamples - batch_size_ + 1);
-    const auto call = std::chrono::steady_clock::now();
-    result = trainer_.step(std::span(order_).subspan(begin, batch_size_), 0, step_, 1e-4);
-    times.push_back(seconds_since(call));
+  auto last = start;
+  int under_way = 0;
+  const auto finish = [&] {
+    const StepResult result = trainer_.finish();
+    --under_way;
+    times.push_back(seconds_since(last));
+    last = std::chrono::steady_clock::now();
     exchange_seconds_.push_back(result.exchange_seconds);
     data_seconds_ += result.data_seconds;
+    return result.stop_request == 0;
+  };
+  for (bool more = true; more; ++step_) {
+    const std::int64_t begin = step_ * batch_size_ % (kSamples - batch_size_ + 1);
+    trainer_.start(std::span(order_).subspan(begin, batch_size_), 0, step_, 1e-4);
+    if (++under_way > (trainer_.runs_ahead() ? 1 : 0)) more = finish();
   }
+  while (under_way > 0) finish();
   return times;
 }
 
@@ -166,6 +176,7 @@ int TrainBench::run() const {
                                .bucket_bytes = parse_bytes(bucket_bytes, "--bucket-bytes"),
                                .micro_batch = micro_batch >= 0 ? micro_batch : architecture.micro_batch,
                                .gpu_micro_batch = std::max<std::int64_t>(micro_batch, 0),
+                               .graphs = !no_graphs,
                                .optimizer = {.name = optimizer}};
   Steps steps(options, batch_size);
   steps.run(seconds / 4, 5);
@@ -184,6 +195,7 @@ int TrainBench::run() const {
                                  {"batch_size", batch_size},
                                  {"device", to_string(place.devices[0])},
                                  {"precision", precision},
+                                 {"recorded", std::int64_t{steps.trainer().launches_graphs()}},
                                  {"replicas", steps.trainer().workers().total},
                                  {"micro_batch", place.on_gpu() ? options.gpu_micro_batch : options.micro_batch},
                                  {"images_per_second", images_per_second},
@@ -288,6 +300,7 @@ Action bench_train(CLI::App& app) {
   app.add_option("--batch-size", bench->batch_size, "images a step, over all replicas");
   add_device_option(app, bench->device);
   add_precision_option(app, bench->precision);
+  app.add_flag("--no-graphs", bench->no_graphs, "launch every kernel of a GPU's step by itself");
   app.add_option("--replicas", bench->replicas, "replicas; 0 for one a core, or one a GPU");
   app.add_option("--micro-batch", bench->micro_batch, "images at once; -1 for the device's own, 0 for the whole shard");
   app.add_option("--optimizer", bench->optimizer, "sgd, adam or adamw");

@@ -1,4 +1,6 @@
 // Stands for core/cuda in programs without it.
+#include "core/device_event.h"
+#include "core/device_graph.h"
 #include "core/device_memory.h"
 #include "core/devices.h"
 #include "core/error.h"
@@ -23,6 +25,20 @@ GpuReport describe_gpus() {
   report.missing = "this program was built without CUDA";
   return report;
 }
+
+class DeviceEvent::Marker {};
+DeviceEvent::DeviceEvent(Device gpu) : gpu_(gpu) { fail_without_cuda(gpu); }
+DeviceEvent::~DeviceEvent() = default;
+DeviceEvent::DeviceEvent(DeviceEvent&&) noexcept = default;
+DeviceEvent& DeviceEvent::operator=(DeviceEvent&&) noexcept = default;
+void DeviceEvent::record() {}
+void DeviceEvent::wait() const {}
+
+class DeviceGraph::Recorded {};
+DeviceGraph::DeviceGraph(Device gpu) : gpu_(gpu) {}
+DeviceGraph::~DeviceGraph() = default;
+bool DeviceGraph::record(const std::function<void()>&) { fail_without_cuda(gpu_); }
+void DeviceGraph::launch() const { fail_without_cuda(gpu_); }
 
 namespace device_memory {
 

@@ -22,9 +22,12 @@ Tensor GlobalAvgPool::forward(const Tensor& x, const Context& /*context*/) const
 
 Tensor Dropout::forward(const Tensor& x, const Context& context) const {
   if (!context.training) return x;
-  return ops::dropout(
-      x, probability_,
-      {.seed = context.seed, .step = context.step, .layer = layer_, .first_sample = context.first_sample});
+  return ops::dropout(x, probability_,
+                      {.seed = context.seed,
+                       .step = context.step,
+                       .layer = layer_,
+                       .first_sample = context.first_sample,
+                       .step_in_memory = context.step_in_memory});
 }
 
 }  // namespace lockring::nn

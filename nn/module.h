@@ -24,7 +24,8 @@ struct Context {
   bool training = false;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  std::int64_t first_sample = 0;  // number within the global batch of the input's first row
+  const std::int64_t* step_in_memory = nullptr;  // of a GPU: read there instead, if set
+  std::int64_t first_sample = 0;                 // number within the global batch of the input's first row
   const ForwardObserver* observer = nullptr;
   // What images and activations are between layers; bf16 on GPUs only. Parameters and their gradients are of float32.
   DType precision = DType::f32;

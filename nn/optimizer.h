@@ -14,6 +14,7 @@
 #pragma once
 
 #include "nn/arena.h"
+#include "ops/optimizer_kernel.h"
 
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,12 @@ class Optimizer {
   // that do not overlap.
   void update(float* parameters, const Update& update) const;
 
+  // On a GPU, in two parts: the numbers of a step, and the whole arena's update with numbers that lie in the GPU's
+  // memory, and a verdict on its gradient there. The numbers' gradient scale is then without effect.
+  ArenaStep numbers_of(const Update& update) const;
+  void update_from_memory(float* parameters, const float* gradient, const ArenaStep* numbers,
+                          const Verdict* verdict) const;
+
   // Everything that a resumed run needs besides the parameters: "momentum", "adam_m", "adam_v", "ema".
   const std::vector<NamedArena>& state() const { return state_; }
   // The exponential moving average of all parameters, statistics too; undefined without ema_decay. It starts as the
@@ -66,9 +73,15 @@ class Optimizer {
   float* add_state(std::string name);
 
  private:
-  // Moves elements of one segment, weights or biases.
+  // On a GPU.
+  void update_arena(float* parameters, const float* gradient, const ArenaStep* numbers, const Verdict* verdict,
+                    std::int64_t begin, std::int64_t end) const;
+  virtual void add_rules(ArenaStep& numbers, const Update& update) const = 0;
+  virtual void add_buffers(ArenaBuffers& buffers) const = 0;
+  // On the CPU: moves elements of one segment, weights or biases.
   virtual void move(float* parameters, std::int64_t begin, std::int64_t end, double weight_decay,
                     const Update& update) const = 0;
+  double average_rate(std::int64_t step) const;
   void update_ema(const float* parameters, std::int64_t begin, std::int64_t end, std::int64_t step) const;
 
   OptimizerOptions options_;
@@ -76,6 +89,8 @@ class Optimizer {
   Device device_;
   std::vector<NamedArena> state_;
   Arena ema_;
+  Tensor kinds_;    // on a GPU: of the arena's elements
+  Tensor numbers_;  // on a GPU: a place for those of update()
 };
 
 // For parameters that already have the values to start from. Throws Error{usage} on an unknown name (with the nearest

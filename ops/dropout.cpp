@@ -10,8 +10,11 @@ namespace {
 constexpr Kernel<DropoutFn> kDropout{"dropout", LOCKRING_SIMD_KERNELS(dropout),
                                      LOCKRING_CUDA_KERNEL(kernels::cuda::dropout)};
 
+constexpr Kernel<DropoutKeyFn> kDropoutKey{"dropout", nullptr, LOCKRING_CUDA_KERNEL(kernels::cuda::dropout_key)};
+
 struct Mask {
   std::uint64_t key;
+  Tensor key_in_memory;  // i64 [1], or undefined
   std::int64_t first_sample;
   std::uint32_t threshold;
   float scale;
@@ -20,7 +23,8 @@ struct Mask {
     Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
     const std::int64_t rows = x.size(0);
     const std::int64_t columns = rows == 0 ? 0 : x.elements() / rows;
-    kDropout.on(x.device())(x.reals(), rows, columns, first_sample, key, threshold, scale, y.reals());
+    kDropout.on(x.device())(x.reals(), rows, columns, first_sample, key,
+                            static_cast<const std::uint64_t*>(key_in_memory.raw()), threshold, scale, y.reals());
     return y;
   }
 };
@@ -34,7 +38,14 @@ Tensor dropout(const Tensor& x, float probability, const DropoutKey& key) {
   Rng rng(key.seed, RngStream::dropout, static_cast<std::uint64_t>(key.step), key.layer);
   const std::uint64_t low = rng.next_u32();
   const std::uint64_t high = rng.next_u32();
+  Tensor key_in_memory;
+  if (key.step_in_memory != nullptr) {
+    key_in_memory = Tensor::empty({1}, DType::i64, x.device());
+    kDropoutKey.on(x.device())(key.seed, key.step_in_memory, key.layer,
+                               static_cast<std::uint64_t*>(key_in_memory.raw()));
+  }
   const Mask mask{.key = high << 32 | low,
+                  .key_in_memory = key_in_memory,
                   .first_sample = key.first_sample,
                   .threshold = static_cast<std::uint32_t>(double{probability} * 0x1p32),
                   .scale = 1 / (1 - probability)};

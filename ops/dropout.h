@@ -15,7 +15,8 @@ struct DropoutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::uint32_t layer = 0;
-  std::int64_t first_sample = 0;  // the number of x's first row within the global batch
+  std::int64_t first_sample = 0;                 // the number of x's first row within the global batch
+  const std::int64_t* step_in_memory = nullptr;  // of x's GPU: if set, the step is what lies there when it runs
 };
 
 // x [n][...]. Differentiable in x; the gradient draws the same words again instead of keeping a mask.

@@ -8,7 +8,9 @@
 namespace lockring::app {
 
 void GpuLane::begin_step() {
-  used_ = 0;
+  ++step_;
+  half().used = 0;
+  next_sent_ = 0;
   readings_.clear();
 }
 
@@ -18,19 +20,26 @@ void* GpuLane::take_pinned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
   constexpr std::int64_t kLeast = 64 << 10;
   const std::int64_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const std::int64_t there = pinned_.empty() ? 0 : pinned_.back().bytes();
-  if (used_ + whole > there) {
-    pinned_.push_back(device_memory::allocate_pinned(std::max({2 * there, whole, kLeast})));
-    used_ = 0;
+  auto& [pinned, used] = half();
+  const std::int64_t there = pinned.empty() ? 0 : pinned.back().bytes();
+  if (used + whole > there) {
+    pinned.push_back(device_memory::allocate_pinned(std::max({2 * there, whole, kLeast})));
+    used = 0;
   }
-  void* memory = static_cast<char*>(pinned_.back().data()) + used_;
-  used_ += whole;
+  void* memory = static_cast<char*>(pinned.back().data()) + used;
+  used += whole;
   return memory;
 }
 
 Tensor GpuLane::send(const Tensor& tensor) {
   if (!tensor.defined()) return {};
-  Tensor there = Tensor::empty(tensor.shape(), tensor.dtype(), device_);
+  if (next_sent_ == sent_.size()) sent_.emplace_back();
+  Storage& place = sent_[next_sent_++];
+  if (!place || place.bytes() < tensor.bytes()) {
+    place = Storage::allocate(tensor.bytes(), device_);
+    ++version_;
+  }
+  const Tensor there = Tensor::view_of(place, 0, tensor.shape(), tensor.dtype());
   if (tensor.bytes() == 0) return there;
   void* pinned = take_pinned(tensor.bytes());
   std::memcpy(pinned, tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
@@ -45,7 +54,7 @@ data::Batch GpuLane::send(const data::Batch& batch) {
           .weights = send(batch.weights)};
 }
 
-void* GpuLane::receive(const void* on_gpu, std::int64_t bytes) {
+const void* GpuLane::receive(const void* on_gpu, std::int64_t bytes) {
   void* pinned = take_pinned(bytes);
   device_memory::copy_async(pinned, Device{}, on_gpu, device_, bytes);
   return pinned;

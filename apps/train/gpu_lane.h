@@ -1,5 +1,7 @@
 // The way between a replica's thread and its GPU: batches go there, and what a step has found out comes back. All of it
-// passes through pinned memory, so that nothing waits for the GPU but wait(), once a step.
+// passes through pinned memory, so that nothing waits for the GPU but wait(), once a step. What is sent first in a
+// step, second, and so on, lies where it lay in the step before, so that a step can be launched again as it was
+// recorded.
 #pragma once
 
 #include "core/device.h"
@@ -18,9 +20,9 @@ class GpuLane {
  public:
   explicit GpuLane(Device device) : device_(device) {}
 
-  // What the step before had is forgotten; nothing of it may be under way any more.
+  // What the step before the last had is forgotten; nothing of it may be under way any more.
   void begin_step();
-  // The batch in the GPU's memory, as soon as the GPU comes to it.
+  // The batch in the GPU's memory, as soon as the GPU comes to it and until it is sent the next step's.
   data::Batch send(const data::Batch& batch);
   Tensor send(const Tensor& tensor);
 
@@ -36,15 +38,28 @@ class GpuLane {
   // So many doubles of the GPU's memory, there to be read after wait().
   std::span<const double> bring_back(const double* values, std::int64_t count);
   void wait() const;
+  // So many bytes of the GPU's memory, there to be read after wait().
+  const void* receive(const void* on_gpu, std::int64_t bytes);
+  // Changes when something that is sent has come to lie elsewhere.
+  std::int64_t version() const { return version_; }
   const std::vector<Reading>& readings() const { return readings_; }
 
  private:
+  // What a step has in the CPU's memory: two of them, in turns.
+  struct Half {
+    std::vector<Storage> pinned;  // the last is in use; the others were too small for the step
+    std::int64_t used = 0;        // bytes of it
+  };
+
+  Half& half() { return halves_[static_cast<std::size_t>(step_ % 2)]; }
   void* take_pinned(std::int64_t bytes);
-  void* receive(const void* on_gpu, std::int64_t bytes);
 
   Device device_;
-  std::vector<Storage> pinned_;  // the last is in use; the others were too small for the step
-  std::int64_t used_ = 0;        // bytes of it
+  Half halves_[2];
+  std::int64_t step_ = 0;
+  std::vector<Storage> sent_;  // places on the GPU, in the order in which they are filled
+  std::size_t next_sent_ = 0;
+  std::int64_t version_ = 0;
   std::vector<Reading> readings_;
 };
 

@@ -46,8 +46,8 @@ ResidentData::ResidentData(const data::Split& split, const data::Transform& tran
   }
 }
 
-data::Batch ResidentData::prepare(GpuLane& lane, std::span<const std::uint32_t> samples, std::uint64_t seed,
-                                  std::int64_t epoch) const {
+Tensor ResidentData::send_draws(GpuLane& lane, std::span<const std::uint32_t> samples, std::uint64_t seed,
+                                std::int64_t epoch) const {
   const auto count = std::ssize(samples);
   const Shape& all = set_.pixels.shape();
   const Shape image{all[1], all[2], all[3]};
@@ -57,12 +57,18 @@ data::Batch ResidentData::prepare(GpuLane& lane, std::span<const std::uint32_t> 
     check(sample < all[0], "sample {} of a split of {}", sample, all[0]);
     *draw++ = image_draw(sample, transform_.draw({seed, epoch, sample}, image));
   }
+  return lane.send(draws);
+}
+
+data::Batch ResidentData::prepare(const Tensor& draws) const {
+  const std::int64_t count = draws.size(0);
+  const Shape& all = set_.pixels.shape();
   const Device gpu = set_.pixels.device();
   data::Batch batch{.images = Tensor::empty(all.with_leading(count), DType::f32, gpu),
                     .labels = Tensor::empty({count}, DType::i32, gpu),
                     .partner_labels = {},
                     .weights = {}};
-  ops::prepare_images(set_, lane.send(draws), batch.images, batch.labels);
+  ops::prepare_images(set_, draws, batch.images, batch.labels);
   return batch;
 }
 

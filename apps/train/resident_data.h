@@ -21,9 +21,11 @@ class ResidentData {
   // Copies the images; `transform` must outlive it.
   ResidentData(const data::Split& split, const data::Transform& transform, Device gpu);
 
-  // The batch that Transform::fill makes of these samples, but for rounding, as soon as the GPU comes to it.
-  data::Batch prepare(GpuLane& lane, std::span<const std::uint32_t> samples, std::uint64_t seed,
-                      std::int64_t epoch) const;
+  // What these samples draw, in the GPU's memory.
+  Tensor send_draws(GpuLane& lane, std::span<const std::uint32_t> samples, std::uint64_t seed,
+                    std::int64_t epoch) const;
+  // The batch that Transform::fill makes of the samples, but for rounding, as soon as the GPU comes to it.
+  data::Batch prepare(const Tensor& draws) const;
 
  private:
   const data::Transform& transform_;

@@ -177,6 +177,7 @@ bool TrainRun::train_epoch() {
   trainer_.expect(std::span(order).subspan(done), options_.batch_size, state_.epoch);
   const auto at_end = [&] { return state_.epoch_step == setup_.steps_per_epoch || out_of_steps(); };
   while (!at_end() && stop_request() == 0) take_step(order);
+  finish_steps(0);
   settle();
   run_timing_.add(epoch_timing_);
   if (!at_end()) return false;
@@ -205,29 +206,6 @@ bool TrainRun::out_of_steps() const { return options_.max_steps > 0 && state_.st
 std::int64_t TrainRun::total_steps() const {
   const std::int64_t all = options_.epochs * setup_.steps_per_epoch;
   return options_.max_steps > 0 ? std::min(options_.max_steps, all) : all;
-}
-
-void TrainRun::take_step(std::span<const std::uint32_t> order) {
-  const std::int64_t begin = state_.epoch_step * options_.batch_size;
-  const auto batch = order.subspan(begin, std::min<std::int64_t>(options_.batch_size, std::ssize(order) - begin));
-  const double learning_rate = schedule_.learning_rate(state_.step + 1);
-  if (tracer_) tracer_->before_step(total_steps() - state_.step);
-  const auto start = std::chrono::steady_clock::now();
-  const StepResult result = trainer_.step(batch, state_.epoch, state_.step, learning_rate);
-  const double seconds = seconds_since(start);
-  epoch_timing_.seconds += seconds;
-  epoch_timing_.data_seconds += result.data_seconds;
-  epoch_timing_.images += result.count;
-  ++state_.step;
-  ++state_.epoch_step;
-  state_.loss_sum += result.loss_sum;
-  state_.count += result.count;
-  state_.correct += result.correct;
-  last_step_ = result;
-  if (tracer_) tracer_->after_step();
-  if (tracker_) tracker_->step(state_.step, result, learning_rate, seconds);
-  show_notes();
-  show_progress(learning_rate);
 }
 
 void TrainRun::show_progress(double learning_rate) {
@@ -329,7 +307,7 @@ int TrainRun::finish_interrupted(int signal) {
 void TrainRun::finish_failed(const Error& error) {
   directory_.log(error.what());
   const bool diverged = error.code() == ErrorCode::diverged;
-  if (diverged && tracker_) tracker_->fail(state_.step);
+  if (diverged && tracker_) tracker_->fail(state_.step - std::ssize(under_way_));
   note_state({diverged ? RunState::diverged : RunState::failed, error.what()});
 }
 

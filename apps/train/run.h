@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -48,6 +49,7 @@ class TrainRun {
   bool out_of_steps() const;
   std::int64_t total_steps() const;
   void take_step(std::span<const std::uint32_t> order);
+  void finish_steps(std::size_t left);
   void finish_epoch();
   std::optional<Evaluation> validate(EpochReport& report, bool whole);
   std::map<std::string, double> metrics() const;
@@ -79,6 +81,13 @@ class TrainRun {
   TrainState state_;
   std::optional<std::int64_t> saved_step_;  // of last.safetensors
   StepResult last_step_;
+  // Steps that were started and are not yet finished.
+  struct UnderWay {
+    std::int64_t step;
+    double learning_rate;
+  };
+  std::deque<UnderWay> under_way_;
+  std::chrono::steady_clock::time_point last_finish_;
   Timing epoch_timing_;
   Timing run_timing_;
 };

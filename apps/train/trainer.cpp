@@ -1,6 +1,7 @@
 #include "apps/train/trainer.h"
 
 #include "apps/train/gradient_segments.h"
+#include "apps/train/micro_batches.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "distributed/agreement.h"
@@ -16,22 +17,6 @@
 #include <cmath>
 
 namespace lockring::app {
-namespace {
-
-// Micro-batches of a shard, in order; a remainder joins the last.
-template <class F>
-void for_each_micro_batch(data::Range shard, std::int64_t micro_batch, F f) {
-  const std::int64_t size = micro_batch > 0 ? micro_batch : std::max<std::int64_t>(shard.size(), 1);
-  for (std::int64_t begin = shard.begin; begin < shard.end;) {
-    const bool last = shard.end - begin - size < size;
-    const std::int64_t end = last ? shard.end : begin + size;
-    f(data::Range{begin, end});
-    begin = end;
-  }
-}
-
-}  // namespace
-
 Trainer::Trainer(TrainerOptions options, const data::Split& train, const data::Transform& transform)
     : options_(std::move(options)),
       train_(train),
@@ -121,12 +106,29 @@ void Trainer::make_moment_sums() {
 
 StepResult Trainer::step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step,
                          double learning_rate) {
+  start(batch, epoch, step, learning_rate);
+  return finish();
+}
+
+void Trainer::start(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate) {
   input_ = {batch, epoch, step, learning_rate};
-  if (trace_ != nullptr) trace_->begin_step(step + 1);
   loader_->begin_step(batch, epoch);
-  familiar_ = batch_sizes_.contains(batch.size());
+  if (runs_ahead()) return start_on_gpu();
+  started_.push_back(run_whole_step());
+}
+
+StepResult Trainer::finish() {
+  if (gpu_steps_ && gpu_steps_->under_way() > 0) return finish_on_gpu();
+  const StepResult result = started_.front();
+  started_.pop_front();
+  return result;
+}
+
+StepResult Trainer::run_whole_step() {
+  if (trace_ != nullptr) trace_->begin_step(input_.step + 1);
+  familiar_ = batch_sizes_.contains(input_.batch.size());
   group_.team().run(step_job_);
-  batch_sizes_.insert(batch.size());
+  batch_sizes_.insert(input_.batch.size());
   if (!result_.drifted.empty()) report_drift();
   if (diverged(result_)) report_divergence();
   if (trace_ != nullptr) trace_->end_step();
@@ -289,7 +291,11 @@ data::Batch Trainer::read_again(data::Range range) const {
 }
 
 nn::Context Trainer::context_of(std::int64_t first_sample) const {
-  return {.training = true, .seed = options_.seed, .step = input_.step, .first_sample = first_sample, .precision = options_.precision};
+  return {.training = true,
+          .seed = options_.seed,
+          .step = input_.step,
+          .first_sample = first_sample,
+          .precision = options_.precision};
 }
 
 // Replicas on CPUs each move a slice of the parameters that they share; a GPU all of its own.

@@ -17,6 +17,7 @@
 #include "apps/train/bucket_hooks.h"
 #include "apps/train/gpu_exchange.h"
 #include "apps/train/gpu_lane.h"
+#include "apps/train/gpu_steps.h"
 #include "apps/train/resident_data.h"
 #include "apps/train/trace.h"
 #include "data/batch.h"
@@ -34,6 +35,7 @@
 #include "nn/optimizer.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -67,6 +69,7 @@ struct TrainerOptions {
   // Batch normalisation looks at the whole batch; then each replica computes one shard, at once.
   bool sync_batch_norm = false;
   bool resident_data = true;  // GPUs keep the images, where that is possible
+  bool graphs = true;         // the only GPU's steps are recorded and launched again
   int loader_threads = 0;     // that fill batches ahead; 0: replicas fill their own
   std::uint64_t seed = 0;
   nn::OptimizerOptions optimizer;
@@ -109,6 +112,14 @@ class Trainer {
   // Throws Error{diverged}, naming the step (counted from 1) and the layer, when a loss or gradient is not finite;
   // nothing is updated then. Throws Error{device}, naming ranks, when parameters are found to differ between machines.
   StepResult step(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate);
+
+  // The same in two parts, so that a step may be started before the one before has finished: where runs_ahead(), one.
+  // `batch` must live until then. After an error nothing is under way.
+  void start(std::span<const std::uint32_t> batch, std::int64_t epoch, std::int64_t step, double learning_rate);
+  StepResult finish();
+  // Whether steps are launched as they were recorded.
+  bool launches_graphs() const { return gpu_steps_.has_value() && gpu_steps_->recorded(); }
+  bool runs_ahead() const { return gpu_steps_.has_value() && trace_ == nullptr; }
 
   // Every rank takes over the first one's parameters and optimizer state, and all make sure that they have the same.
   // Throws Error{device}, naming ranks, if they have not. To be called before the first step.
@@ -156,13 +167,6 @@ class Trainer {
     double digest_high = 0;  // of the replica's slice of the parameters, when they are compared
     double digest_low = 0;
   };
-  struct StepInput {
-    std::span<const std::uint32_t> batch;
-    std::int64_t epoch = 0;
-    std::int64_t step = 0;
-    double learning_rate = 0;
-  };
-
   std::string plan() const;
   void make_models();
   void make_gradients(const std::shared_ptr<const nn::ArenaLayout>& layout);
@@ -173,6 +177,7 @@ class Trainer {
   nn::Arena& shard_gradients(std::int64_t shard) { return gradients_[shard - group_.job_first() * per_replica_]; }
   float* sums() { return gradients_[0].buffer().data(); }
   void run_step(int replica);
+  StepResult run_whole_step();
   void compute_shard(int replica, std::int64_t shard);
   void compute_micro_batch(int replica, data::Range range, std::int64_t shard, bool last);
   static void add_loss(Tail& tail, data::Range range, double loss, std::int64_t correct);
@@ -216,6 +221,9 @@ class Trainer {
   void gather_from_gpu(int replica);
   void share_tails(int replica);
   void run_step_on_gpus(int replica);
+  // The only replica's steps.
+  void start_on_gpu();
+  StepResult finish_on_gpu();
   void share_parameters();
   std::vector<Tensor> buffers_of(int replica) const;
   const nn::Model& averaged_of(std::size_t replica);
@@ -252,6 +260,9 @@ class Trainer {
   StepResult result_;
   std::set<std::size_t> batch_sizes_;  // of the steps so far
   bool familiar_ = false;              // the step needs no memory that those did not
+  // Of steps that were started: what is known of them already, or on the only GPU what will be added to the rest.
+  std::deque<StepResult> started_;
+  std::optional<GpuSteps> gpu_steps_;  // of a job's only replica, on a GPU
   Trace* trace_ = nullptr;
   std::function<void(int)> step_job_;
 };

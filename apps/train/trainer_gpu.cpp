@@ -1,4 +1,5 @@
 // The trainer's part with replicas on GPUs.
+#include "apps/train/micro_batches.h"
 #include "apps/train/trainer.h"
 #include "core/device_memory.h"
 #include "core/error.h"
@@ -68,7 +69,18 @@ void Trainer::make_gpu_models() {
     gradient_starts_ = {sums()};
     return;
   }
-  if (sums_on_gpu()) return make_gradients(model().parameters().shared_layout());
+  if (sums_on_gpu()) {
+    make_gradients(model().parameters().shared_layout());
+    // What normalises over the whole batch meets on the CPU.
+    if (!options_.sync_batch_norm)
+      gpu_steps_.emplace(GpuStepsOptions{.seed = options_.seed,
+                                         .precision = options_.precision,
+                                         .label_smoothing = options_.label_smoothing,
+                                         .clip_norm = options_.clip_norm,
+                                         .record = options_.graphs},
+                         model(), optimizer(), gradients_, *lanes_[0], resident_[0] ? &*resident_[0] : nullptr);
+    return;
+  }
   const nn::ArenaMemory shared = shared_memory();
   const std::unique_ptr<nn::Module> module = options_.build();
   make_gradients(std::make_shared<const nn::ArenaLayout>(*module, shared ? shared : pinned_zeros));
@@ -117,7 +129,8 @@ data::Batch Trainer::send_to_gpu(int replica, data::Range range) {
   if (!resident_[replica]) return lanes_[replica]->send(read(range));
   const auto samples =
       input_.batch.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
-  return resident_[replica]->prepare(*lanes_[replica], samples, options_.seed, input_.epoch);
+  const ResidentData& resident = *resident_[replica];
+  return resident.prepare(resident.send_draws(*lanes_[replica], samples, options_.seed, input_.epoch));
 }
 
 // The one place of a step where the CPU waits for its GPU, and finds what has come back.
@@ -156,6 +169,41 @@ void Trainer::share_tails(int replica) {
         std::span(reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kDoubles)));
   }
   meet(replica);
+}
+
+void Trainer::start_on_gpu() {
+  note(0, dist::Phase::gradient);
+  std::vector<GpuSteps::Part> parts;
+  for (std::int64_t shard = 0; shard < options_.shards; ++shard) {
+    const data::Range range = data::shard_range(std::ssize(input_.batch), options_.shards, shard);
+    if (range.size() == 0) parts.push_back({shard, range});
+    for_each_micro_batch(range, options_.gpu_micro_batch, [&](data::Range part) { parts.push_back({shard, part}); });
+  }
+  StepResult known;
+  if (options_.stop_request) known.stop_request = options_.stop_request();
+  known.data_seconds =
+      gpu_steps_->start(input_, std::move(parts), [this](data::Range range) { return loader_->read(range); });
+  started_.push_back(known);
+}
+
+// What the step has found, as if it had run here.
+StepResult Trainer::finish_on_gpu() {
+  const GpuSteps::Result found = gpu_steps_->finish();
+  input_ = *found.input;
+  std::ranges::fill(tails_, Tail{.data_seconds = 0});
+  tails_[0].data_seconds = started_.front().data_seconds;
+  tails_[0].stop_request = started_.front().stop_request;
+  started_.pop_front();
+  for (std::size_t i = 0; i < found.parts.size(); ++i) {
+    const auto [shard, range] = found.parts[i];
+    if (range.size() > 0) add_loss(tails_[shard], range, found.losses[i], found.correct[i]);
+  }
+  square_blocks_[0] = found.squares;
+  result_ = totals();
+  if (!diverged(result_)) return result_;
+  started_.clear();
+  gpu_steps_->compute_again(found, [this](data::Range range) { return read_again(range); });
+  report_divergence();
 }
 
 // Every replica takes over what the first one has.

@@ -12,16 +12,11 @@
 #include <vector>
 
 namespace lockring::cuda {
-namespace {
-
-constexpr std::int64_t kUnit = 512;
-
-int class_of(std::int64_t bytes) { return size_class_of((bytes + kUnit - 1) / kUnit); }
-std::int64_t bytes_of(int size_class) { return kUnit * units_of(size_class); }
 
 // Free blocks of one GPU.
 struct Pool {
   std::array<std::vector<void*>, kSizeClasses> blocks;
+  std::int64_t in_use = 0;  // taken from here and not given back
 
   void* pop(int size_class) {
     std::vector<void*>& list = blocks[static_cast<std::size_t>(size_class)];
@@ -31,7 +26,19 @@ struct Pool {
     return block;
   }
   void push(int size_class, void* block) { blocks[static_cast<std::size_t>(size_class)].push_back(block); }
+  // All of it.
+  void give(Pool& to) {
+    for (int i = 0; i < kSizeClasses; ++i)
+      while (void* block = pop(i)) to.push(i, block);
+  }
 };
+
+namespace {
+
+constexpr std::int64_t kUnit = 512;
+
+int class_of(std::int64_t bytes) { return size_class_of((bytes + kUnit - 1) / kUnit); }
+std::int64_t bytes_of(int size_class) { return kUnit * units_of(size_class); }
 
 // What no thread keeps for itself. Never destroyed: threads may end after static destructors have begun.
 struct Shared {
@@ -60,8 +67,7 @@ struct ThreadPools {
     const std::unique_ptr<Pool>& pool = pools[static_cast<std::size_t>(gpu)];
     if (pool == nullptr || cudaSetDevice(gpu) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) return;
     const std::lock_guard lock(shared().mutex);
-    for (int i = 0; i < kSizeClasses; ++i)
-      while (void* block = pool->pop(i)) shared().pools[static_cast<std::size_t>(gpu)].push(i, block);
+    pool->give(shared().pools[static_cast<std::size_t>(gpu)]);
   }
 };
 
@@ -70,11 +76,25 @@ ThreadPools& thread_pools() {
   return pools;
 }
 
-Pool& thread_pool(int gpu) {
+std::unique_ptr<Pool>& thread_pool_slot(int gpu) {
   std::unique_ptr<Pool>& pool = thread_pools().pools[static_cast<std::size_t>(gpu)];
   if (pool == nullptr) pool = std::make_unique<Pool>();
-  return *pool;
+  return pool;
 }
+
+Pool& thread_pool(int gpu) { return *thread_pool_slot(gpu); }
+
+// Memory may be asked for while the thread's stream is captured.
+class Uncaptured {
+ public:
+  Uncaptured() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~Uncaptured() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  Uncaptured(const Uncaptured&) = delete;
+  Uncaptured& operator=(const Uncaptured&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
 
 void* take_shared(int gpu, int size_class) {
   const std::lock_guard lock(shared().mutex);
@@ -102,6 +122,7 @@ void trim(int gpu) {
 }
 
 void* take_from_gpu(int gpu, int size_class, std::int64_t bytes) {
+  const Uncaptured uncaptured;
   void* block = nullptr;
   const auto whole = static_cast<std::size_t>(bytes_of(size_class));
   cudaError_t status = cudaMalloc(&block, whole);
@@ -125,17 +146,32 @@ void* allocate(std::int64_t bytes) {
   const int gpu = current_gpu();
   if (bytes > bytes_of(kSizeClasses - 1)) fail_full(gpu, bytes);
   const int size_class = class_of(bytes);
-  if (void* block = thread_pool(gpu).pop(size_class)) return block;
+  Pool& pool = thread_pool(gpu);
+  ++pool.in_use;
+  if (void* block = pool.pop(size_class)) return block;
   if (void* block = take_shared(gpu, size_class)) return block;
   return take_from_gpu(gpu, size_class, bytes);
 }
 
 void deallocate(void* block, std::int64_t bytes) noexcept {
   const int gpu = current_gpu();
-  if (!thread_pools_gone) return thread_pool(gpu).push(class_of(bytes), block);
+  if (!thread_pools_gone) {
+    Pool& pool = thread_pool(gpu);
+    --pool.in_use;
+    return pool.push(class_of(bytes), block);
+  }
   const std::lock_guard lock(shared().mutex);
   shared().pools[static_cast<std::size_t>(gpu)].push(class_of(bytes), block);
 }
+
+OwnBlocks::OwnBlocks() : pool_(std::make_unique<Pool>()) { thread_pool(current_gpu()).give(*pool_); }
+OwnBlocks::~OwnBlocks() {
+  if (!thread_pools_gone) pool_->give(thread_pool(current_gpu()));
+}
+bool OwnBlocks::given_back() const { return pool_->in_use == 0; }
+
+OwnBlocks::Scope::Scope(OwnBlocks& blocks) : blocks_(blocks) { thread_pool_slot(current_gpu()).swap(blocks_.pool_); }
+OwnBlocks::Scope::~Scope() { thread_pool_slot(current_gpu()).swap(blocks_.pool_); }
 
 std::int64_t held_bytes() { return shared().held[static_cast<std::size_t>(current_gpu())]; }
 

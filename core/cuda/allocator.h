@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace lockring::cuda {
 
@@ -33,6 +34,34 @@ class Scratch {
  private:
   void* block_;
   std::int64_t bytes_;
+};
+
+// Blocks of the current GPU that belong to work which will be launched again (core/device_graph.h): nothing else of the
+// thread gets them before this has gone, which happens on the thread and device that made it. It begins with all that
+// the thread keeps.
+class OwnBlocks {
+ public:
+  OwnBlocks();
+  ~OwnBlocks();
+  OwnBlocks(const OwnBlocks&) = delete;
+  OwnBlocks& operator=(const OwnBlocks&) = delete;
+
+  // While it lives, the thread takes blocks from here and gives them back here.
+  class Scope {
+   public:
+    explicit Scope(OwnBlocks& blocks);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    OwnBlocks& blocks_;
+  };
+  // Whether what was taken in scopes is back.
+  bool given_back() const;
+
+ private:
+  std::unique_ptr<struct Pool> pool_;
 };
 
 // Bytes that all threads hold on the current GPU, in use or kept.

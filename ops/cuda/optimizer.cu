@@ -7,16 +7,16 @@ namespace lockring::kernels::cuda {
 
 using lockring::cuda::for_each_index;
 
-void sgd(const SgdRule& rule, std::int64_t count, const float* gradient, float* velocity, float* parameters) {
-  for_each_index(count, Sgd{rule, gradient, velocity, parameters});
+void judge(const double* squares, std::int64_t parts, const float* losses, std::int64_t count, const VerdictRule* rule,
+           Verdict* verdict) {
+  for_each_index(1, Judge{squares, parts, losses, count, rule, verdict});
 }
 
-void adam(const AdamRule& rule, std::int64_t count, const float* gradient, float* m, float* v, float* parameters) {
-  for_each_index(count, Adam{rule, gradient, m, v, parameters});
+void move_arena(const ArenaStep* step, const Verdict* verdict, const ArenaBuffers& buffers, std::int64_t begin,
+                std::int64_t end) {
+  for_each_index(end - begin, MoveArena{step, verdict, buffers, begin});
 }
 
-void moving_average(std::int64_t count, const float* values, float scale, float rate, float* averages) {
-  for_each_index(count, MovingAverage{values, scale, rate, averages});
-}
+void put_arena_step(const ArenaStep& step, ArenaStep* to) { for_each_index(1, PutArenaStep{step, to}); }
 
 }  // namespace lockring::kernels::cuda

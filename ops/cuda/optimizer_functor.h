@@ -48,4 +48,59 @@ struct MovingAverage {
   }
 };
 
+// One index an element of the arena, from `begin` on.
+struct MoveArena {
+  const ArenaStep* step;
+  const Verdict* verdict;  // or null
+  ArenaBuffers b;
+  std::int64_t begin;
+  LOCKRING_HOST_DEVICE float scale(float own) const { return verdict == nullptr ? own : verdict->gradient_scale; }
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t index) const {
+    if (verdict != nullptr && verdict->bad != 0) return;
+    const std::int64_t i = begin + index;
+    const ElementKind kind = b.kinds[i / kElementsOfAKind];
+    if (kind == ElementKind::statistic) {
+      MovingAverage{b.gradient, step->statistic_scale, step->statistic_rate, b.parameters}(i);
+    } else if (step->adam) {
+      AdamRule rule = step->adam_of[static_cast<int>(kind)];
+      rule.gradient_scale = scale(rule.gradient_scale);
+      Adam{rule, b.gradient, b.first, b.second, b.parameters}(i);
+    } else {
+      SgdRule rule = step->sgd_of[static_cast<int>(kind)];
+      rule.gradient_scale = scale(rule.gradient_scale);
+      Sgd{rule, b.gradient, b.first, b.parameters}(i);
+    }
+    if (b.average != nullptr) MovingAverage{b.parameters, 1, step->average_rate, b.average}(i);
+  }
+};
+
+// Index 0 alone.
+struct PutArenaStep {
+  ArenaStep step;
+  ArenaStep* to;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t) const { *to = step; }
+};
+
+// Index 0 alone. The numbers that the CPU would come to, bit for bit.
+struct Judge {
+  const double* squares;
+  std::int64_t parts;
+  const float* losses;
+  std::int64_t count;
+  const VerdictRule* rule;
+  Verdict* verdict;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t) const {
+    double sum = 0;
+    for (std::int64_t i = 0; i < parts; ++i) sum += squares[i];
+    bool bad = !(sum - sum == 0);
+    for (std::int64_t i = 0; i < count; ++i) bad = bad || !(losses[i] - losses[i] == 0);
+    const double norm = sqrt(sum) / rule->count;
+    const double mean = 1 / rule->count;
+    const bool clip = rule->clip_norm > 0 && norm > rule->clip_norm;
+    verdict->squares = sum;
+    verdict->gradient_scale = static_cast<float>(clip ? mean * rule->clip_norm / norm : mean);
+    if (bad) verdict->bad = 1;
+  }
+};
+
 }  // namespace lockring::kernels::cuda

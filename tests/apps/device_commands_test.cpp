@@ -76,6 +76,7 @@ TEST_F(DeviceRunTest, BenchmarksMeasureOnADevice) {
                                             "0.01", "--replicas", "1", "--device", device, "--json"});
     ASSERT_EQ(train.code, 0) << train.err;
     EXPECT_EQ(Json::parse(train.out)["device"], device);
+    EXPECT_EQ(Json::parse(train.out)["recorded"], device == std::string("cpu") ? 0 : 1);
     EXPECT_GT(Json::parse(train.out)["images_per_second"], 0);
     const CapturedRun infer = captured_run(
         {"bench", "infer", "--model", "mlp", "--seconds", "0.01", "--threads", "2", "--device", device, "--json"});
@@ -83,6 +84,22 @@ TEST_F(DeviceRunTest, BenchmarksMeasureOnADevice) {
     EXPECT_EQ(Json::parse(infer.out)["device"], device);
     EXPECT_GT(Json::parse(infer.out)["images_per_second"], 0);
   }
+}
+
+TEST_F(DeviceRunTest, TrainsInBfloat16) {
+  const std::vector<std::string> bf16 = {"--device", "cuda:0", "--replicas", "1", "--precision", "bf16"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), bf16.begin(), bf16.end());
+    return more;
+  };
+  train_well("whole", with({}));
+  EXPECT_NE(read_file(folder("whole") / "config.toml").find("precision = \"bf16\""), std::string::npos);
+  train_well("parts", with({"--max-steps", "13"}));
+  const CapturedRun refused = train("parts", {"--device", "cuda:0", "--replicas", "1", "--resume"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("has --precision 'bf16', not 'float32'"), std::string::npos) << refused.err;
+  train_well("parts", with({"--resume"}));
+  EXPECT_EQ(summary("parts")["test_loss"], summary("whole")["test_loss"]);
 }
 
 TEST_F(DeviceRunTest, PredictsTheSameOnAGpu) {

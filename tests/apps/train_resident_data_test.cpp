@@ -43,7 +43,7 @@ TEST_P(ResidentDataTest, MakesTheBatchesOfTheTransform) {
       data::Batch expected = data::Batch::empty({shape[1], shape[2], shape[3]}, count, false);
       transform.fill(split, samples_, {0, count}, 5, epoch, expected);
       lane.begin_step();
-      const data::Batch batch = resident.prepare(lane, samples_, 5, epoch);
+      const data::Batch batch = resident.prepare(resident.send_draws(lane, samples_, 5, epoch));
       lane.wait();
       expect_near(batch.images.to(Device{}), expected.images, 1e-6);
       EXPECT_TRUE(
@@ -72,7 +72,7 @@ TEST_F(ResidentDataRefusals, RefusesASampleBeyondTheSplit) {
   const ResidentData resident(split, transform, kGpu);
   GpuLane lane(kGpu);
   const std::vector<std::uint32_t> beyond = {3, 10};
-  expect_error(ErrorCode::usage, "sample 10 of a split of 10", [&] { resident.prepare(lane, beyond, 1, 0); });
+  expect_error(ErrorCode::usage, "sample 10 of a split of 10", [&] { resident.send_draws(lane, beyond, 1, 0); });
 }
 
 }  // namespace

@@ -113,6 +113,7 @@ std::size_t workspace_of(int index, const Call& call) { return index != 1 ? 0 : 
 template <class Results>
 cudnnStatus_t find(const Call& call, void* result, std::size_t result_bytes, int wanted, int* found, Results* results) {
   *found = 0;
+  if (refuse_while_capturing("algorithms were measured") != cudaSuccess) return CUDNN_STATUS_EXECUTION_FAILED;
   if (const cudnnStatus_t status = check_buffers(call, 0); status != CUDNN_STATUS_SUCCESS) return status;
   enqueue(call.handle->stream, [=] { std::memset(result, 0xFF, result_bytes); });
   const int best = static_cast<int>((call.x_shape->h + call.x_shape->c) % 2);

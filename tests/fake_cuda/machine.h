@@ -24,10 +24,13 @@ cudaError_t leave_error(cudaError_t error);
 // What was last done wrong, and forgets it.
 std::string last_misuse();
 
-// How often the CPU has waited for a device, and how often a device was asked for memory.
+// How often the CPU has waited for a device, a device was asked for memory, and work was put on a stream, alone and as
+// a graph.
 struct Counters {
   std::int64_t waits = 0;
   std::int64_t allocations = 0;
+  std::int64_t launches = 0;
+  std::int64_t graph_launches = 0;
 };
 Counters& counters();
 
@@ -73,6 +76,16 @@ cudaError_t run_all();
 enum class Refusal { nothing, algorithms, calls };
 void refuse_libraries(Refusal refusal);
 Refusal refusal();
+
+// ---- graphs ----
+
+// Whether the calling thread captures the stream; then what would go to it is kept.
+bool is_captured(cudaStream_t stream);
+cudaError_t keep_for_graph(std::function<void()> work);
+// What must not be called by a thread that captures breaks the capture; cudaSuccess if it does not capture.
+cudaError_t refuse_while_capturing(const char* what);
+// The same for what may be in the thread's mode cudaStreamCaptureModeRelaxed.
+cudaError_t refuse_unless_relaxed(const char* what);
 
 // ---- NCCL ----
 

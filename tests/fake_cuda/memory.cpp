@@ -162,6 +162,7 @@ using namespace fake_cuda;
 
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   const std::lock_guard lock(machine_lock());
+  if (const cudaError_t error = refuse_unless_relaxed("memory was asked for"); error != cudaSuccess) return error;
   *block = nullptr;
   ++counters().allocations;
   if (bytes == 0) return cudaSuccess;
@@ -197,6 +198,8 @@ cudaError_t cudaFree(void* block) {
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
   const std::lock_guard lock(machine_lock());
   if (const cudaError_t error = check_nobody_waits("cudaHostAlloc"); error != cudaSuccess) return error;
+  if (const cudaError_t error = refuse_unless_relaxed("pinned memory was asked for"); error != cudaSuccess)
+    return error;
   *block = std::malloc(bytes);
   if (*block == nullptr) return cudaErrorMemoryAllocation;
   std::memset(*block, kFresh, bytes);

@@ -125,6 +125,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(ve
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = check_copy(to, from, bytes, kind); error != cudaSuccess) return error;
+  const bool pageable = (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) ||
+                        (kind == cudaMemcpyDeviceToHost && !is_pinned(to, bytes));
+  if (pageable && is_captured(stream)) return refuse_while_capturing("a copy of memory that is not pinned");
   if (kind == cudaMemcpyHostToDevice && !is_pinned(from, bytes)) {
     const auto* begin = static_cast<const char*>(from);
     return enqueue(stream, [to, bytes, staged = std::vector<char>(begin, begin + bytes)] {

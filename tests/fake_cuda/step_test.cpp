@@ -45,7 +45,18 @@ class Step {
     backward(loss);
     for (Leaf& parameter : parameters_) {
       Tensor value = parameter.tensor().detach();
-      kSgd.on(kGpu)({1 / 6.0F, 0.05F, 0, 0, false}, value.elements(), parameter.grad().data(), nullptr, value.data());
+      auto* step = static_cast<ArenaStep*>(step_.raw());
+      ArenaStep numbers{};
+      numbers.sgd_of[0] = {1 / 6.0F, 0.05F, 0, 0, false};
+      kPutArenaStep.on(kGpu)(numbers, step);
+      kMoveArena.on(kGpu)(step, nullptr,
+                          {.kinds = static_cast<const ElementKind*>(kinds_.raw()),
+                           .gradient = parameter.grad().data(),
+                           .parameters = value.data(),
+                           .first = nullptr,
+                           .second = nullptr,
+                           .average = nullptr},
+                          0, value.elements());
       parameter.clear_gradient();
     }
   }
@@ -54,6 +65,8 @@ class Step {
 
  private:
   Tensor images_ = random_tensor({6, 14, 14, 1}, 20).to(kGpu);
+  Tensor step_ = Tensor::empty({static_cast<std::int64_t>(sizeof(ArenaStep))}, DType::u8, kGpu);
+  Tensor kinds_ = Tensor::zeros({16 * 72 / kElementsOfAKind}, DType::u8, kGpu);  // weights
   Tensor labels_ = Tensor::zeros({6}, DType::i32, kGpu);
   std::array<Leaf, 9> parameters_;
 };

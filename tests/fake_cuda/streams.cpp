@@ -112,6 +112,8 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
   if (stream->device != current_device())
     return misuse(cudaErrorInvalidResourceHandle, "a stream of another device than the current one");
+  if (is_captured(stream)) return keep_for_graph(std::move(work));
+  ++counters().launches;
   return enqueue_waiting(stream, [work = std::move(work)] {
     work();
     return true;
@@ -121,6 +123,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 cudaError_t enqueue_waiting(cudaStream_t stream, std::function<bool()> work) {
   const std::lock_guard lock(machine_lock());
   if (const cudaError_t error = bad_stream(stream); error != cudaSuccess) return error;
+  if (is_captured(stream)) return refuse_while_capturing("what waits for other streams is not emulated");
   stream->work.push_back(std::move(work));
   return cudaSuccess;
 }
@@ -155,6 +158,7 @@ void run_until(const std::function<bool()>& attempt) {
 }
 
 cudaError_t run_all() {
+  if (const cudaError_t error = refuse_while_capturing("the device was waited for"); error != cudaSuccess) return error;
   run_until([] {
     bool done = true;
     // The youngest first: what happens to follow the order of making is not relied on.
@@ -203,6 +207,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = refuse_while_capturing("a stream was waited for"); error != cudaSuccess) return error;
   cudaError_t error = cudaSuccess;
   bool worked = false;
   run_until([&] {
@@ -228,6 +233,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(machine_lock());
+  if (is_captured(stream)) return refuse_while_capturing("an event is not emulated");
   auto marker = std::make_shared<Marker>(Marker{stream});
   const cudaError_t error = enqueue(stream, [marker] { marker->passed = true; });
   if (error == cudaSuccess) event->marker = std::move(marker);
@@ -243,6 +249,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 // Time passes between two questions: one piece of work.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = refuse_while_capturing("an event was asked for"); error != cudaSuccess) return error;
   const std::lock_guard lock(machine_lock());
   if (event->marker == nullptr || event->marker->passed) return verdict();
   const Access access;
@@ -251,6 +258,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = refuse_while_capturing("an event was waited for"); error != cudaSuccess) return error;
   run_until([&] {
     const Access access;
     return event->marker == nullptr || run_until_passed(event->marker);

@@ -36,6 +36,10 @@ TEST_P(FakeTrainerStep, WaitsOnceAndAllocatesNothing) {
   const fake_cuda::Counters after = fake_cuda::counters();
   EXPECT_EQ(after.waits - before.waits, 5);
   EXPECT_EQ(after.allocations, before.allocations);
+  // Beside the recorded step, what it reads is sent, and what it found comes back, with a mark to wait for.
+  EXPECT_EQ(after.graph_launches - before.graph_launches, 5);
+  constexpr int kParts = 4;
+  EXPECT_EQ(after.launches - before.launches, 5 * (1 + kParts + 1 + 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(, FakeTrainerStep, testing::Values("mlp", "cnn", "cnn_bn"),

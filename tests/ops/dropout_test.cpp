@@ -84,7 +84,7 @@ TEST(Dropout, BitsDoNotDependOnTheInstructionSet) {
   const Tensor x = random_tensor({5, 77});
   expect_same_bits_on_both(LOCKRING_SIMD_KERNELS(dropout), [&](auto* dropout) {
     Tensor y = Tensor::empty(x.shape());
-    dropout(x.data(), 5, 77, 3, 0x123456789ABCDEF0, 1U << 31, 2, y.data());
+    dropout(x.data(), 5, 77, 3, 0x123456789ABCDEF0, nullptr, 1U << 31, 2, y.data());
     return y;
   });
 }

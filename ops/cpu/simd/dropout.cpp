@@ -70,7 +70,7 @@ LOCKRING_INLINE void philox(std::uint32_t first_block, std::uint64_t sample, std
 }  // namespace
 
 void dropout(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t first_sample, std::uint64_t key,
-             std::uint32_t threshold, float scale, float* y) {
+             const std::uint64_t* /*key_in_memory*/, std::uint32_t threshold, float scale, float* y) {
   for (std::int64_t row = 0; row < rows; ++row, x += columns, y += columns) {
     const auto sample = static_cast<std::uint64_t>(first_sample + row);
     for (std::int64_t first = 0; first < columns; first += kTile) {
