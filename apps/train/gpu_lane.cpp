@@ -15,7 +15,7 @@ void GpuLane::begin_step() {
 }
 
 // A step that needs more than there is gets a larger block, which the next steps find. Smaller ones stay: giving them
-// back would wait for the GPUs.
+// back would wait for the GPUs. The other half gets one too, so that a step of a known size asks for nothing.
 void* GpuLane::take_pinned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
   constexpr std::int64_t kLeast = 64 << 10;
@@ -23,8 +23,10 @@ void* GpuLane::take_pinned(std::int64_t bytes) {
   auto& [pinned, used] = half();
   const std::int64_t there = pinned.empty() ? 0 : pinned.back().bytes();
   if (used + whole > there) {
-    pinned.push_back(device_memory::allocate_pinned(std::max({2 * there, whole, kLeast})));
-    used = 0;
+    for (Half& each : halves_) {
+      each.pinned.push_back(device_memory::allocate_pinned(std::max({2 * there, whole, kLeast})));
+      each.used = 0;
+    }
   }
   void* memory = static_cast<char*>(pinned.back().data()) + used;
   used += whole;

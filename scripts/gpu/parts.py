@@ -11,13 +11,18 @@ from pathlib import Path
 import bundle
 import package
 
-# Recipe, model, and the test accuracy that it must reach.
-RECIPES = [("quick", "cnn", 0.920), ("accurate", "resnet_wide", 0.940)]
+# Recipe, model, precision, and the test accuracy that it must reach.
+RECIPES = [("quick", "cnn", "float32", 0.920), ("accurate", "resnet_wide", "float32", 0.940),
+           ("accurate", "resnet_wide", "bf16", 0.940)]
 MODELS = ("mlp", "cnn", "resnet")
 # Of the GPU's dense products with float32 inputs rounded to TF32, in TFLOP/s, by a part of its name.
 PEAKS = {"H200": 494.7, "H100": 494.7, "A100": 156.0, "B200": 1100.0}
+# Products of bfloat16 are twice as fast.
+PRECISIONS = {"float32": 1, "bf16": 2}
 # Norm of the difference of a device's gradient to the CPU's, against the CPU's norm, without TF32.
 MOST_DIFFERENCE = 1e-3
+# The same in bfloat16, which keeps eight bits: far less than a mistake would make.
+MOST_DIFFERENCE_OF_BF16 = 0.2
 # A first step long enough that rounding parameters does not hide the gradient.
 PROBE_RATE = 100.0
 
@@ -88,6 +93,10 @@ class Check:
         return result | {"epochs_done": [json.loads(line) for line in lines], "folder": folder}
 
 
+def on_gpu(check):
+    return check.args.device.startswith("cuda")
+
+
 def machine(check):
     report = check.lockring("doctor")
     gpus = report.get("gpus", {})
@@ -95,7 +104,7 @@ def machine(check):
     check.gpu_name = devices[0].get("name", "") if devices else ""
     notes = [f"{key}: {gpus[key]}" for key in ("missing", "driver", "cuda", "cudnn", "cublas", "nccl") if gpus.get(key)]
     notes += [f"{device.get('name')}, capability {device.get('capability')}" for device in devices]
-    wanted = check.args.device.startswith("cuda")
+    wanted = on_gpu(check)
     if wanted and not devices:
         notes.append("there is no GPU here, so nothing else was tried")
     return {"ok": bool(devices) or not wanted, "name": check.gpu_name or "the CPU", "notes": notes}
@@ -120,28 +129,34 @@ def tests(check):
             "notes": [] if rows else ["there are no test programs in the built tree"]}
 
 
-def first_step(check, model, rate, device, tf32):
+def first_step(check, model, rate, device, products):
     """A training of one plain step on a batch of 128."""
     return check.train(f"step-{model}", "--model", model, "--max-steps", 1, "--optimizer", "sgd", "--momentum", 0, "--lr", rate,
-                       "--val-fraction", 0, "--replicas", 1, device=device,
-                       **({} if tf32 else {"NVIDIA_TF32_OVERRIDE": "0"}))
+                       "--val-fraction", 0, "--replicas", 1, "--precision", "bf16" if products == "bf16" else "float32",
+                       device=device, **({"NVIDIA_TF32_OVERRIDE": "0"} if products == "float32" else {}))
+
+
+def most_differences(check):
+    """What the GPU multiplies, and how far the gradient may be from the CPU's."""
+    kinds = [("float32", MOST_DIFFERENCE), ("TF32", None), ("bf16", MOST_DIFFERENCE_OF_BF16)]
+    return kinds if on_gpu(check) else kinds[:2]
 
 
 def agreement(check):
     """Loss and gradient of the first step: a step of plain descent moves the parameters by the gradient."""
     rows = []
     for model in MODELS[1:2] if check.args.smoke else MODELS:
-        start = bundle.read(first_step(check, model, 1e-30, "cpu", True)["folder"] / "last.safetensors")
-        reference = first_step(check, model, PROBE_RATE, "cpu", True)
+        start = bundle.read(first_step(check, model, 1e-30, "cpu", "float32")["folder"] / "last.safetensors")
+        reference = first_step(check, model, PROBE_RATE, "cpu", "float32")
         expected = bundle.read(reference["folder"] / "last.safetensors")
         length = bundle.norm_of_difference(start, expected)
-        for tf32 in (False, True):
-            run = first_step(check, model, PROBE_RATE, check.args.device, tf32)
+        for products, most in most_differences(check):
+            run = first_step(check, model, PROBE_RATE, check.args.device, products)
             found = bundle.read(run["folder"] / "last.safetensors")
             difference = bundle.norm_of_difference(expected, found) / length
-            rows.append({"model": model, "products": "TF32" if tf32 else "float32", "loss on the CPU": reference["epochs_done"][-1]["train_loss"],
+            rows.append({"model": model, "products": products, "loss on the CPU": reference["epochs_done"][-1]["train_loss"],
                          "loss": run["epochs_done"][-1]["train_loss"], "gradient norm": length / PROBE_RATE,
-                         "relative difference of gradients": difference, "ok": tf32 or difference <= MOST_DIFFERENCE})
+                         "relative difference of gradients": difference, "ok": most is None or difference <= most})
     return {"ok": all(row["ok"] for row in rows), "rows": rows}
 
 
@@ -157,10 +172,13 @@ def seconds_to(accuracy, epochs):
 
 def accuracy(check):
     rows = []
-    for recipe, model, least in RECIPES[:1] if check.args.smoke else RECIPES:
+    for recipe, model, precision, least in RECIPES[:1] if check.args.smoke else RECIPES:
+        if precision != "float32" and not on_gpu(check):
+            continue
         limit = ["--max-steps", 20] if check.args.smoke else []
-        run = check.train(f"recipe-{recipe}", "--recipe", recipe, "--model", model, *limit, limit=200)
-        rows.append({"recipe": recipe, "model": model, "test accuracy": run["test_accuracy"], "wanted": least,
+        run = check.train(f"recipe-{recipe}", "--recipe", recipe, "--model", model, "--precision", precision, *limit,
+                          limit=200)
+        rows.append({"recipe": recipe, "model": model, "precision": precision, "test accuracy": run["test_accuracy"], "wanted": least,
                      "seconds to it": seconds_to(least, run["epochs_done"]), "seconds in all": run["wall_seconds"],
                      "images/s": run["images_per_second"],
                      "ok": check.args.smoke or run["test_accuracy"] >= least})
@@ -171,11 +189,13 @@ def shapes(check, sizes):
     return [("cnn", sizes[0])] if check.args.smoke else [(model, size) for model in MODELS for size in sizes]
 
 
-def bench(check, what, model, size):
-    """Our figures, kept for the comparison."""
+def bench(check, what, model, size, *words):
+    """Our figures; the best are kept for the comparison."""
     figures = check.lockring("bench", what, "--model", model, "--batch-size", size, "--device", check.args.device,
-                             "--seconds", "0.3" if check.args.smoke else "1")
-    check.figures[what, model, size] = figures
+                             "--seconds", "0.3" if check.args.smoke else "1", *words)
+    best = check.figures.get((what, model, size))
+    if best is None or best["images_per_second"] < figures["images_per_second"]:
+        check.figures[what, model, size] = figures
     return figures
 
 
@@ -184,10 +204,16 @@ def training(check):
     peak = next((value for name, value in PEAKS.items() if name in check.gpu_name), None)
     rows = []
     for model, size in shapes(check, (128, 1024)):
-        rate = bench(check, "train", model, size)["images_per_second"]
-        # Forward, and twice as much backward.
-        share = rate * 6 * adds[model] / (peak * 1e12) if peak else None
-        rows.append({"model": model, "batch": size, "images/s": rate, "share of TF32's peak": share})
+        for precision, speed in PRECISIONS.items() if on_gpu(check) else [("float32", 1)]:
+            figures = bench(check, "train", model, size, "--precision", precision)
+            rate = figures["images_per_second"]
+            row = {"model": model, "batch": size, "precision": precision, "images/s": rate, "step us": figures["step_us_p50"]}
+            if on_gpu(check):  # what the recording of steps gains
+                singly = bench(check, "train", model, size, "--precision", precision, "--no-graphs")
+                row |= {"recorded": bool(figures["recorded"]), "images/s, launched singly": singly["images_per_second"]}
+            # Forward, and twice as much backward.
+            row["share of the products' peak"] = rate * 6 * adds[model] / (peak * speed * 1e12) if peak else None
+            rows.append(row)
     return {"ok": True, "rows": rows}
 
 
@@ -212,7 +238,7 @@ def pytorch(check):
         try:
             theirs = json.loads(check.call(
                 [sys.executable, peer, what, "--model", model, "--batch-size", size, "--device",
-                 "cuda" if check.args.device.startswith("cuda") else check.args.device,
+                 "cuda" if on_gpu(check) else check.args.device,
                  "--seconds", "0.2" if check.args.smoke else "0.5"], 120))
         except RuntimeError as error:
             notes.append(f"{what} {model} {size}: {error}")
@@ -227,7 +253,7 @@ def pytorch(check):
 
 def nccl(check):
     """Between as many GPUs as there are; one shows that NCCL starts."""
-    if not check.args.device.startswith("cuda"):
+    if not on_gpu(check):
         return {"ok": True, "notes": ["between GPUs only"]}
     count = len(check.lockring("doctor")["gpus"]["devices"])
     rows = check.lockring("bench", "allreduce", "--allreduce", "nccl", "--replicas", count, "--bytes", "4K..64M",
