@@ -86,7 +86,10 @@ ConvolutionPlan::ConvolutionPlan(const ConvShape& s, DType type) : dtype(type), 
   LOCKRING_CHECK_CUDA(cudnnSetConvolution2dDescriptor(convolution, as_int(s.padding), as_int(s.padding),
                                                       as_int(s.stride), as_int(s.stride), 1, 1, CUDNN_CROSS_CORRELATION,
                                                       CUDNN_DATA_FLOAT));
-  if (!lockring::cuda::uses_tf32()) LOCKRING_CHECK_CUDA(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH));
+  // What cuDNN looks for among; it finds bfloat16 on tensor cores only when it is told so.
+  const cudnnMathType_t in_float32 = lockring::cuda::uses_tf32() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  LOCKRING_CHECK_CUDA(
+      cudnnSetConvolutionMathType(convolution, type == DType::bf16 ? CUDNN_TENSOR_OP_MATH : in_float32));
 }
 
 ConvolutionPlan::~ConvolutionPlan() {
