@@ -45,6 +45,12 @@ cudaStream_t current_stream() {
   return stream->get();
 }
 
+bool is_recording() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  LOCKRING_CHECK_CUDA(cudaStreamIsCapturing(current_stream(), &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
 Stream::Stream() { LOCKRING_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 Stream::~Stream() { cudaStreamDestroy(stream_); }
 

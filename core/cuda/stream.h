@@ -18,6 +18,8 @@ int current_gpu();
 
 // The calling thread's stream on its current GPU; it does not wait for the default stream.
 cudaStream_t current_stream();
+// Whether what the thread asks of its current stream is recorded (core/device_graph.h) and does not run.
+bool is_recording();
 
 // A further stream on the current GPU, for what overlaps with the thread's own.
 class Stream {

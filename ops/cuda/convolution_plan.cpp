@@ -138,6 +138,7 @@ std::unique_ptr<ConvolutionPlan> measured_plan(ConvolutionPass pass, const ConvS
   try {
     if (plan->measure(pass)) return plan;
   } catch (const Error& error) {
+    if (lockring::cuda::is_recording()) throw;  // where nothing can be measured; nothing is known of cuDNN then
     why = error.what();
   }
   if (dtype == DType::bf16) return measured_plan(pass, shape, DType::f32);

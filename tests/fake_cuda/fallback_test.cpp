@@ -1,5 +1,6 @@
 // Where cuDNN and cuBLASLt have no algorithm, kernels of our own give what the CPU gives, and people are told.
 #include "core/autograd.h"
+#include "core/device_graph.h"
 #include "core/notes.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
@@ -67,6 +68,18 @@ TEST_P(Fallback, Multiplies) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Fallback, testing::Values(fake_cuda::Refusal::algorithms, fake_cuda::Refusal::calls));
+
+// What is met for the first time while a step is recorded cannot be recorded, and is measured later.
+TEST(FallbackNotes, ARecordingTellsNothingOfTheLibraries) {
+  const Tensor x = random_tensor({2, 11, 10, 3}).to(kGpu);
+  const Tensor w = random_tensor({7, 3, 3, 3}).to(kGpu);
+  const NoGrad no_grad;
+  DeviceGraph graph(kGpu);
+  EXPECT_FALSE(graph.record([&] { ops::conv2d(x, w); }));
+  const Tensor found = ops::conv2d(x, w);
+  EXPECT_TRUE(take_notes().empty());
+  expect_near(found, ops::conv2d(x.to(Device{}), w.to(Device{})));
+}
 
 TEST(FallbackNotes, NameTheShapeAndTheReason) {
   take_notes();

@@ -52,6 +52,13 @@ cudaError_t refuse_unless_relaxed(const char* what) {
 
 using namespace fake_cuda;
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = !is_captured(stream) ? cudaStreamCaptureStatusNone
+            : capture.broken     ? cudaStreamCaptureStatusInvalidated
+                                 : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   const std::lock_guard lock(machine_lock());
   if (!is_stream_of(stream, current_device()) || capture.stream != nullptr)
