@@ -34,7 +34,9 @@ class GpuExchangeTest : public testing::Test {
     options.nccl = nccl;
     options.bucket_bytes = 4096;  // several
     options.micro_batch = architecture.micro_batch;
-    options.seed = 7;
+    // With most seeds the two differ by 1e-7. With some, 7 for one, a value lies so near zero that ReLU cuts it on one
+    // of them only, and that shows in hundreds of parameters.
+    options.seed = 5;
     options.optimizer = {.name = "sgd", .momentum = 0.9, .weight_decay = 0.01};
     if (!nccl) return options;
     options.devices.clear();
