@@ -120,7 +120,7 @@ void Trainer::start(std::span<const std::uint32_t> batch, std::int64_t epoch, st
 StepResult Trainer::finish() {
   if (gpu_steps_ && gpu_steps_->under_way() > 0) return finish_on_gpu();
   const StepResult result = started_.front();
-  started_.pop_front();
+  started_.erase(started_.begin());
   return result;
 }
 

@@ -35,7 +35,6 @@
 #include "nn/optimizer.h"
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -260,8 +259,9 @@ class Trainer {
   StepResult result_;
   std::set<std::size_t> batch_sizes_;  // of the steps so far
   bool familiar_ = false;              // the step needs no memory that those did not
-  // Of steps that were started: what is known of them already, or on the only GPU what will be added to the rest.
-  std::deque<StepResult> started_;
+  // Of steps that were started, two at most: what is known of them already, or on the only GPU what will be added to
+  // the rest. No deque, which allocates now and then.
+  std::vector<StepResult> started_;
   std::optional<GpuSteps> gpu_steps_;  // of a job's only replica, on a GPU
   Trace* trace_ = nullptr;
   std::function<void(int)> step_job_;

@@ -193,7 +193,7 @@ StepResult Trainer::finish_on_gpu() {
   std::ranges::fill(tails_, Tail{.data_seconds = 0});
   tails_[0].data_seconds = started_.front().data_seconds;
   tails_[0].stop_request = started_.front().stop_request;
-  started_.pop_front();
+  started_.erase(started_.begin());
   for (std::size_t i = 0; i < found.parts.size(); ++i) {
     const auto [shard, range] = found.parts[i];
     if (range.size() > 0) add_loss(tails_[shard], range, found.losses[i], found.correct[i]);
