@@ -90,7 +90,7 @@ void fit_burst(const std::vector<TimeOfBytes>& rested, int hosts, CostModel& cos
   double gained = 0;
   for (const TimeOfBytes& time : rested)
     gained = std::max(gained, exchange_seconds(cost, dist::Algorithm::ring, hosts, time.bytes) - time.seconds);
-  // What is less than a fifth of the longest one's time may as well be noise.
+  // What is less than a fifth of a short one's time may as well be noise.
   constexpr double kNoise = 0.2;
   const bool bursts = gained > kNoise * rested[short_ones].seconds && at_once < cost.link_seconds_per_byte / 2;
   cost.burst_bytes = bursts ? gained / (cost.link_seconds_per_byte - at_once) : 0;

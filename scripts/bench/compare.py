@@ -94,6 +94,18 @@ def run(command):
     return json.loads(last_line(done.stdout))
 
 
+def on_hosts(hosts, *command, burst="256k"):
+    """What a job of one rank a host prints on emulated hosts (scripts/netns/run). Ends with 77 where there can be none."""
+    job = [ROOT / "scripts/netns/run", "--hosts", str(hosts), "--burst", burst, *map(str, command)]
+    done = subprocess.run(job, text=True, capture_output=True)
+    if done.returncode == 77:
+        print(f"skipped: {last_line(done.stderr)}")
+        sys.exit(77)
+    if done.returncode != 0:
+        raise RuntimeError(f"{hosts} hosts, {' '.join(map(str, command))}: {last_line(done.stderr)}")
+    return done.stdout
+
+
 def probe_peers(python, peers, arguments, left_out):
     """Commands of the peers' fastest forms: measures each form of each peer once, and for nothing else."""
     commands = {}

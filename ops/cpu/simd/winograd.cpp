@@ -98,17 +98,6 @@ __attribute__((noinline)) void output_tile(const float* m, std::int64_t point_st
       });
 }
 
-LOCKRING_INLINE void output(const WinogradTiles& t, const float* m, std::int64_t point_stride, std::int64_t first,
-                            std::int64_t count, const float* bias, Vector floor, float* y) {
-  for (std::int64_t tile = first; tile < first + count; ++tile) {
-    const Place place = place_of(t, tile);
-    const Target target{y + ((place.image * t.h + place.row) * t.w + place.column) * t.channels, t.w * t.channels,
-                        t.channels, t.h - place.row, t.w - place.column};
-    for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
-      output_tile(m, point_stride, target, c, bias == nullptr ? Vector{} : load(bias + c), floor);
-  }
-}
-
 }  // namespace
 
 void winograd_input(const WinogradTiles& tiles, const float* x, std::int64_t first, std::int64_t count, float* v,
@@ -131,10 +120,16 @@ void winograd_weights(const WinogradWeights& s, const float* w, bool turned, flo
           });
 }
 
-void winograd_output(const WinogradTiles& tiles, const float* m, std::int64_t point_stride, std::int64_t first,
+void winograd_output(const WinogradTiles& t, const float* m, std::int64_t point_stride, std::int64_t first,
                      std::int64_t count, const float* bias, Activation activation, float* y) {
   const Vector floor = broadcast(activation == Activation::relu ? 0.0F : -__builtin_inff());
-  output(tiles, m, point_stride, first, count, bias, floor, y);
+  for (std::int64_t tile = first; tile < first + count; ++tile) {
+    const Place place = place_of(t, tile);
+    const Target target{y + ((place.image * t.h + place.row) * t.w + place.column) * t.channels, t.w * t.channels,
+                        t.channels, t.h - place.row, t.w - place.column};
+    for (std::int64_t c = 0; c < t.channels; c += kLanes, m += kLanes)
+      output_tile(m, point_stride, target, c, bias == nullptr ? Vector{} : load(bias + c), floor);
+  }
 }
 
 void winograd_result_gradient(const WinogradTiles& tiles, const float* dy, std::int64_t first, std::int64_t count,
