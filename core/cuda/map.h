@@ -39,38 +39,24 @@ LOCKRING_HOST_DEVICE void put_pack(T* first, const Pack<T, kCount>& pack) {
   *reinterpret_cast<Pack<T, kCount>*>(first) = pack;
 }
 
-// One index an element.
-template <class T, class F, class Inputs>
-struct Map;
-template <class T, class F, std::size_t... Input>
-struct Map<T, F, std::index_sequence<Input...>> {
-  F f;
-  std::int64_t columns;
-  T* y;
-  const T* inputs[sizeof...(Input)];
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    store(y + i, f(RowColumn{i / columns, i % columns}, to_float(inputs[Input][i])...));
-  }
-};
-
 // One index a pack of elements of one row.
-template <class T, class F, class Inputs>
-struct MapPacks;
-template <class T, class F, std::size_t... Input>
-struct MapPacks<T, F, std::index_sequence<Input...>> {
+template <class T, int kCount, class F, class Inputs>
+struct Map;
+template <class T, int kCount, class F, std::size_t... Input>
+struct Map<T, kCount, F, std::index_sequence<Input...>> {
   F f;
   std::int64_t columns;
   T* y;
   const T* inputs[sizeof...(Input)];
   LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const Pack<T> read[] = {reinterpret_cast<const Pack<T>*>(inputs[Input])[i]...};
-    const std::int64_t first = i * Pack<T>::kSize;
+    const std::int64_t first = i * kCount;
+    const Pack<T, kCount> read[] = {pack_at<kCount>(inputs[Input] + first)...};
     const std::int64_t row = first / columns;
     const std::int64_t column = first % columns;
-    Pack<T> result;
-    for (int j = 0; j < Pack<T>::kSize; ++j)
+    Pack<T, kCount> result;
+    for (int j = 0; j < kCount; ++j)
       store(result.values + j, f(RowColumn{row, column + j}, to_float(read[Input].values[j])...));
-    reinterpret_cast<Pack<T>*>(y)[i] = result;
+    put_pack(y + first, result);
   }
 };
 
@@ -93,13 +79,13 @@ void map_rows(std::int64_t rows, std::int64_t columns, Reals y, const F& f, Inpu
   with_type(y.dtype, [&](auto type) {
     using T = decltype(type);
     using Numbers = std::index_sequence_for<Inputs...>;
-    const bool packs = columns % Pack<T>::kSize == 0 && is_packed(elements<T>(y)) &&
-                       (is_packed(elements<T>(ConstReals(inputs))) && ...);
-    if (packs)
-      return for_each_index(rows * columns / Pack<T>::kSize,
-                            MapPacks<T, F, Numbers>{f, columns, elements<T>(y), {elements<T>(ConstReals(inputs))...}});
-    for_each_index(rows * columns,
-                   Map<T, F, Numbers>{f, columns, elements<T>(y), {elements<T>(ConstReals(inputs))...}});
+    with_pack_size<T>(
+        columns,
+        [&](auto size) {
+          for_each_index(rows * columns / size,
+                         Map<T, size, F, Numbers>{f, columns, elements<T>(y), {elements<T>(ConstReals(inputs))...}});
+        },
+        elements<T>(y), elements<T>(ConstReals(inputs))...);
   });
 }
 

@@ -204,7 +204,7 @@ void conv2d_products(const ConvShape& s, const float* x, const float* packed, fl
 // The taps, and behind them what Winograd makes of them.
 void conv2d_pack(const ConvShape& s, const float* w, float* packed) {
   kTranspose.on()(w, s.out, s.patch(), packed);
-  if (has_winograd(s)) winograd_transform(s, packed, packed + s.out * s.patch());
+  if (has_winograd(s)) winograd_transform(s, packed, packed + winograd_offset(s));
 }
 
 std::int64_t conv2d_packed_floats(const ConvShape& s) {
@@ -213,7 +213,7 @@ std::int64_t conv2d_packed_floats(const ConvShape& s) {
 
 void conv2d_forward(const ConvShape& s, const float* x, const float* /*w*/, const float* packed, const float* bias,
                     Activation activation, float* y) {
-  if (is_winograd(s)) return winograd_forward(s, x, packed + s.out * s.patch(), bias, activation, y);
+  if (is_winograd(s)) return winograd_forward(s, x, packed + winograd_offset(s), bias, activation, y);
   Tensor scratch;
   const float* bordered = with_border(s, x, scratch);
   conv2d_products(padded(s), bordered, packed, y);

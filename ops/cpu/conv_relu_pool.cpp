@@ -63,7 +63,7 @@ void window_weight_gradient(const ConvShape& shape, const float* x, const float*
 
 void conv_relu_pool_forward(const ConvShape& shape, const float* x, const float* /*w*/, const float* packed,
                             const float* bias, float* y, std::uint8_t* source) {
-  if (is_winograd(shape)) return winograd_pooled_forward(shape, x, packed + shape.out * shape.patch(), bias, y, source);
+  if (is_winograd(shape)) return winograd_pooled_forward(shape, x, packed + winograd_offset(shape), bias, y, source);
   Tensor scratch;
   const float* bordered = with_border(shape, x, scratch);
   const ConvShape s = padded(shape);

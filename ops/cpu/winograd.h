@@ -14,7 +14,9 @@ bool has_winograd(const ConvShape& shape);
 // ... and the result is large enough for it.
 bool is_winograd(const ConvShape& shape);
 
-// The transformed weights that winograd_forward reads, [36][in][out] with gaps, from [3][3][in][out].
+// The transformed weights that winograd_forward reads, [36][in][out] with gaps, from [3][3][in][out]; in packed weights
+// (conv2d_kernel.h) they lie behind these.
+inline std::int64_t winograd_offset(const ConvShape& shape) { return shape.out * shape.patch(); }
 std::int64_t winograd_floats(const ConvShape& shape);
 void winograd_transform(const ConvShape& shape, const float* taps, float* transformed);
 
