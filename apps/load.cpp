@@ -192,13 +192,12 @@ LoadOptions load_options(const Options& options, const AskedServer& server, cons
 }
 
 int run(const Options& options) {
-  const StopSignal stop_signal;
+  catch_stop_signals();
   const AskedServer server(options.url, parse_headers(options), options.insecure, options.authorities);
   Payload payload =
       wants_tensors(options, server.url()) ? tensor_payload(options, server) : given_payload(options, server.url());
   for (const http::Header& header : server.headers()) payload.headers.emplace_back(header.name, header.value);
-  const LoadResult result =
-      run_load(load_options(options, server, payload), [] { return StopSignal::received() != 0; });
+  const LoadResult result = run_load(load_options(options, server, payload), [] { return stop_signal() != 0; });
   options.json ? print_json(options, payload, result) : print_report(options, payload, result);
   return result.responses() > 0 ? 0 : exit_code(ErrorCode::device);
 }

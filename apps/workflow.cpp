@@ -70,7 +70,7 @@ EngineOptions engine_options(const Options& options, const Workflow& workflow) {
   engine.keep_serving = options.keep_serving;
   engine.program = fs::read_symlink("/proc/self/exe").string();
   engine.now = now;
-  engine.stop_signal = StopSignal::received;
+  engine.stop_signal = stop_signal;
   return engine;
 }
 
@@ -82,7 +82,7 @@ void warn_of_wide_steps(const Workflow& workflow, int slots, View& view) {
 }
 
 int run_in(const Workflow& workflow, const RunFolder& folder, EngineOptions engine_options, const Options& options) {
-  const StopSignal stop;
+  catch_stop_signals();
   View view(workflow, folder, progress_style(options.quiet));
   warn_of_wide_steps(workflow, engine_options.slots, view);
   const StepState end = Engine(workflow, folder, options.state(), std::move(engine_options), view).run();
@@ -91,7 +91,7 @@ int run_in(const Workflow& workflow, const RunFolder& folder, EngineOptions engi
     print_text(workflow::run_json(workflow::read_run(options.state(), folder.facts().id)));
   else
     print("{}: {}\n", folder.facts().id, name_of(end));
-  return end == StepState::succeeded ? 0 : end == StepState::stopped ? 128 + StopSignal::received() : 1;
+  return end == StepState::succeeded ? 0 : end == StepState::stopped ? 128 + stop_signal() : 1;
 }
 
 int run(const Options& options) {
@@ -186,10 +186,9 @@ int gc(const Options& options) {
 // Between runs, so that Ctrl-C ends the schedule; during a run, the run is asked to stop.
 bool nap(double seconds) {
   constexpr double kLook = 0.1;
-  const StopSignal stop;
   const double end = now() + seconds;
   while (now() < end) {
-    if (StopSignal::received() != 0) return false;
+    if (stop_signal() != 0) return false;
     wait_for({}, std::chrono::milliseconds(static_cast<int>(1000 * std::clamp(end - now(), 0.001, kLook))));
   }
   return true;
@@ -200,6 +199,7 @@ int schedule(const Options& options) {
   const std::optional<double> every = parse_duration(options.every);
   check(every.has_value(), "--every: expected a time such as 500ms, 10s or 5m, found '{}'", printable(options.every));
   options.workflow.read();  // mistakes are told now, not at night
+  catch_stop_signals();
   ScheduleOptions schedule;
   if (!options.cron.empty()) schedule.cron = Cron::parse(options.cron);
   schedule.watched.assign(options.watch.begin(), options.watch.end());

@@ -45,7 +45,7 @@ TrainOptions prepared(TrainOptions options, dist::World& world) {
 
 // Ranks must agree on the step after which they stop, so each tells the others what signals it got.
 TrainerOptions with_stop_request(TrainerOptions options, const dist::World& world) {
-  if (world.size() > 1) options.stop_request = StopSignal::received;
+  if (world.size() > 1) options.stop_request = stop_signal;
   return options;
 }
 
@@ -105,7 +105,7 @@ void TrainRun::share_state() {
 }
 
 int TrainRun::run() {
-  const StopSignal stop;
+  catch_stop_signals();
   directory_.open();
   try {
     start();
@@ -199,7 +199,7 @@ void TrainRun::settle() {
   epoch_timing_.images = static_cast<std::int64_t>(sums[3]);
 }
 
-int TrainRun::stop_request() const { return world_.size() > 1 ? last_step_.stop_request : StopSignal::received(); }
+int TrainRun::stop_request() const { return world_.size() > 1 ? last_step_.stop_request : stop_signal(); }
 
 bool TrainRun::out_of_steps() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
 

@@ -1,18 +1,13 @@
-// Ctrl-C and SIGTERM as a request that training looks at between steps.
+// Ctrl-C and SIGTERM as a request that commands look at between steps.
 #pragma once
 
 namespace lockring::app {
 
-// While it lives the first signal only asks; a second one ends the process as usual. One at a time.
-class StopSignal {
- public:
-  StopSignal();
-  ~StopSignal();
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
+// From here to the end of the process the first signal only asks, even if nothing is left to stop but the leaving
+// itself; a second one ends the process as usual. May be called again.
+void catch_stop_signals();
 
-  // The signal's number, or 0.
-  static int received();
-};
+// The number of the signal that asked, or 0.
+int stop_signal();
 
 }  // namespace lockring::app

@@ -29,7 +29,7 @@ void check_options(const TrainOptions& options, int ranks) {
 
 // Answers workers until they have finished.
 int serve(const TrainOptions& options, dist::World& whole, int workers) {
-  const StopSignal stop;
+  catch_stop_signals();
   const models::Architecture& architecture = models::find_architecture(options.model);
   nn::Model model(architecture.build(share_image_spec(whole, {})), options.seed);
   const std::unique_ptr<dist::Communicator> servers = dist::part_of(whole.all(), workers, options.servers);
@@ -38,10 +38,10 @@ int serve(const TrainOptions& options, dist::World& whole, int workers) {
                                .clip_norm = options.clip_norm,
                                .workers = workers,
                                .servers = staleness ? nullptr : servers.get(),
-                               .stop_request = StopSignal::received});
+                               .stop_request = stop_signal});
   const dist::ServerPlan plan{workers, options.servers, model.layout().elements(), nn::kSquareSumBlock};
   dist::ParameterServer(whole.all(), plan, store, staleness).serve();
-  return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
+  return stop_signal() == 0 ? 0 : 128 + stop_signal();
 }
 
 }  // namespace

@@ -102,6 +102,17 @@ class TrainTest(unittest.TestCase):
     def test_ctrl_c_does_the_same(self):
         self.stop_twice(signal.SIGINT)
 
+    def test_a_signal_to_a_finished_run_changes_nothing(self):
+        for attempt in range(20):
+            run = self.root / f"finished {attempt}"
+            process = Background(self, self.command(run, epochs=1))
+            while not (run / "summary.json").exists() and process.poll() is None:
+                pass
+            time.sleep(random.random() * 0.015)
+            process.terminate()
+            _, err = process.communicate()
+            self.assertEqual(process.returncode, 0, err)
+
     def test_quiet_is_quiet_when_it_is_stopped(self):
         run = self.root / "quiet"
         process = Background(self, self.command(run, "--quiet", epochs=ENDLESS))
