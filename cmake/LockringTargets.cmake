@@ -45,7 +45,7 @@ function(lockring_test name)
   if(TARGET lockring_fake_cuda)
     target_sources(lockring_${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/fake_cuda/no_fallback.cpp)
   endif()
-  set(properties TIMEOUT 300)
+  set(properties TIMEOUT 900)
   if(LOCKRING_CUDA STREQUAL EMULATED AND name MATCHES "^(core|devices|ops|fake_cuda|nccl)$")
     list(APPEND properties LABELS emulated)
   elseif(TARGET lockring_cuda)
@@ -63,6 +63,6 @@ set(lockring_mpi_environment "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_
 function(lockring_mpi_test name ranks)
   add_test(NAME ${name}.${ranks}
     COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --mca btl_base_warn_component_unused 0 -np ${ranks} ${ARGN})
-  set_tests_properties(${name}.${ranks} PROPERTIES TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(${name}.${ranks} PROPERTIES TIMEOUT 600 PROCESSORS 2 ENVIRONMENT
     "${lockring_mpi_environment};LOCKRING_TEST_RANKS=${ranks}")
 endfunction()

@@ -13,13 +13,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 from pathlib import Path
 
+from background import PATIENCE, free_port, wait_until
+
 PROGRAM, SERVER, CONFIGURATIONS = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-PATIENCE = 60  # seconds that nothing here should need
 
 
 @contextlib.contextmanager
@@ -55,14 +55,11 @@ def get(url, path="/", headers=()):
 
 
 def wait_for(condition):
-    end = time.monotonic() + PATIENCE
-    while True:
+    def holds():
         with contextlib.suppress(OSError):
-            if condition():
-                return
-        if time.monotonic() > end:
-            raise AssertionError("waited in vain")
-        time.sleep(0.01)
+            return condition()
+
+    wait_until(holds)
 
 
 class Load:
@@ -194,13 +191,6 @@ def configuration(name, servers, port, folder):
     path = Path(folder) / name
     path.write_text(text)
     return path
-
-
-def free_port():
-    import socket
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Others(unittest.TestCase):

@@ -94,7 +94,7 @@ class ProgramTest(unittest.TestCase):
     def test_the_smoke_passes_where_the_device_is_the_cpu(self):
         for name, count in {"train": 600, "t10k": 100}.items():
             small_data.write_split(self.folder, name, count)
-        done, results = self.check("--smoke", "--minutes", "5", "--source", self.folder, "--device", "cpu", "--parts",
+        done, results = self.check("--smoke", "--minutes", "15", "--source", self.folder, "--device", "cpu", "--parts",
                                    "machine,agreement,accuracy,nccl,training,inference")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         agreement = results["parts"]["agreement"]["rows"]

@@ -6,11 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from background import PATIENCE
+
 SERVER = sys.argv[1]
-PATIENCE = 60  # seconds that nothing here should need
 GOOD = b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n"
 CHUNKED = "Transfer-Encoding: chunked"
 
@@ -20,7 +20,7 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         if wrap:
             self.socket = wrap(self.socket)
-        self.pending = b""
+        self.pending = bytearray()  # which grows without being copied
 
     def __enter__(self):
         return self
@@ -110,14 +110,6 @@ def connections_of(server):
             inodes |= {found[1]} if found else set()
     rows = [line.split() for line in Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()[1:]]
     return sum(row[9] in inodes and row[3] != "0A" for row in rows)
-
-
-def wait_for(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("waited in vain")
-        time.sleep(0.01)
 
 
 def cpu_seconds(server):

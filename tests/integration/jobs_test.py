@@ -8,14 +8,12 @@ HOSTS is scripts/netns/run, which emulates machines where it may.
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
-from background import Background
+from background import Background, run, wait_until
 from small_data import ingest
 
 PROGRAM, MPIRUN, HOSTS = sys.argv[1:4]
@@ -25,15 +23,6 @@ TRAIN = ["train", "--dataset", "small", "--model", "mlp", "--batch-size", "60", 
 
 def mpirun(ranks, *command):
     return [MPIRUN, "--oversubscribe", "-np", str(ranks), *map(str, command)]
-
-
-def run(command, code=0):
-    result = subprocess.run([str(word) for word in command], text=True, capture_output=True, timeout=180, env=ENVIRONMENT)
-    if result.returncode == 77:
-        raise unittest.SkipTest(result.stderr.strip())
-    if result.returncode != code:
-        raise AssertionError(f"exit code {result.returncode}, expected {code}: {result.stderr}")
-    return result
 
 
 class JobsTest(unittest.TestCase):
@@ -48,22 +37,29 @@ class JobsTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
+    def finish(self, command, code=0):
+        result = run(self, command, env=ENVIRONMENT)
+        if result.returncode == 77:
+            self.skipTest(result.stderr.strip())
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
     # doctor and simulate
 
     def test_doctor_tells_what_a_job_is_made_of(self):
-        report = json.loads(run(mpirun(3, PROGRAM, "doctor", "--json")).stdout)
+        report = json.loads(self.finish(mpirun(3, PROGRAM, "doctor", "--json")).stdout)
         self.assertEqual([rank["rank"] for rank in report["ranks"]], [0, 1, 2])
         self.assertEqual(report["machines"], 1)
         self.assertIn("MPI", report["mpi"])
         self.assertIn(report["thread_level"], ("serialized", "multiple"))
         self.assertGreater(report["within_machines"][0]["latency_us"], 0)
-        self.assertGreater(report["within_machines"][0]["gb_per_second"], 0.01)
+        self.assertGreater(report["within_machines"][0]["gb_per_second"], 0)
         self.assertEqual(report["between_machines"], [])
-        text = run(mpirun(2, PROGRAM, "doctor")).stdout
+        text = self.finish(mpirun(2, PROGRAM, "doctor")).stdout
         self.assertEqual(text.count("2 ranks on 1 machine;"), 1, "one rank prints")
 
     def test_doctor_sees_the_interface_between_machines(self):
-        report = json.loads(run([HOSTS, "--hosts", 2, PROGRAM, "doctor", "--json"]).stdout)
+        report = json.loads(self.finish([HOSTS, "--hosts", 2, PROGRAM, "doctor", "--json"]).stdout)
         self.assertEqual(report["machines"], 2)
         for rank in report["ranks"]:
             self.assertEqual([interface["name"] for interface in rank["interfaces"]], ["eth0"])
@@ -74,12 +70,12 @@ class JobsTest(unittest.TestCase):
     def test_a_calibration_is_what_simulate_reads(self):
         file = self.root / "cluster.json"
         calibrate = ["doctor", "--calibrate", file, "--model", "mlp", "--seconds", "0.005"]
-        run(mpirun(2, PROGRAM, *calibrate))
-        run([HOSTS, "--hosts", 2, PROGRAM, *calibrate])
+        self.finish(mpirun(2, PROGRAM, *calibrate))
+        self.finish([HOSTS, "--hosts", 2, PROGRAM, *calibrate])
         stored = json.loads(file.read_text())
         self.assertEqual({row["hosts"] for row in stored["allreduce"]}, {1, 2}, "both jobs' rows are kept")
         simulate = [PROGRAM, "simulate", "--calibration", file, "--model", "mlp", "--ranks", "4", "--json"]
-        rows = json.loads(run(simulate).stdout)
+        rows = json.loads(self.finish(simulate).stdout)
         self.assertEqual([row["ranks"] for row in rows], [1, 2, 4])
         for row in rows:
             self.assertGreater(row["step_us"], 0)
@@ -99,7 +95,7 @@ class JobsTest(unittest.TestCase):
         for name, more, expected in (("by table", ["--allreduce-table", table], "halving-doubling between machines"),
                                      ("by itself", [], "ring between machines")):
             folder = self.root / name
-            run([HOSTS, "--hosts", 2, PROGRAM, *TRAIN, "--epochs", "1", "--data-dir", self.data, "--run-dir", folder,
+            self.finish([HOSTS, "--hosts", 2, PROGRAM, *TRAIN, "--epochs", "1", "--data-dir", self.data, "--run-dir", folder,
                  "--quiet", *more])
             self.assertIn(expected, (folder / "log.txt").read_text())
         self.assertEqual((self.root / "by table/allreduce.json").read_text(), table.read_text())
@@ -115,13 +111,6 @@ class JobsTest(unittest.TestCase):
         metrics = folder / "metrics.jsonl"
         return [json.loads(line)["epoch"] for line in metrics.read_text().splitlines()] if metrics.exists() else []
 
-    def wait_for(self, what, process, condition):
-        limit = time.monotonic() + 90
-        while not condition():
-            self.assertIsNone(process.poll(), process.printed())
-            self.assertLess(time.monotonic(), limit, (what, process.printed()))
-            time.sleep(0.02)
-
     def ranks_of(self, launcher):
         """Process ids of the ranks: children of the launcher's child."""
         children = lambda pid: Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -131,15 +120,15 @@ class JobsTest(unittest.TestCase):
     def test_a_killed_job_goes_on_from_its_checkpoint(self):
         folder = self.root / "killed"
         process = self.launch(folder, "--restarts", "2")
-        self.wait_for("two epochs", process, lambda: len(self.epochs(folder)) >= 2)
+        wait_until(lambda: len(self.epochs(folder)) >= 2, process)
         first = self.ranks_of(process)
         self.assertEqual(len(first), 2)
         os.kill(first[1], signal.SIGKILL)
-        self.wait_for("the end of the first attempt", process, lambda: not Path(f"/proc/{first[0]}").exists())
+        wait_until(lambda: not Path(f"/proc/{first[0]}").exists(), process)
         before = len(self.epochs(folder))
-        self.wait_for("more epochs", process, lambda: len(self.epochs(folder)) > before)
+        wait_until(lambda: len(self.epochs(folder)) > before, process)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, errors)
         self.assertIn("was ended by signal 9", errors)
         self.assertIn("attempt 2 of 3, from the checkpoint in", errors)
@@ -160,15 +149,15 @@ class JobsTest(unittest.TestCase):
         folder = self.root / "two hosts"
         starter = [MPIRUN, "--mca", "plm_rsh_agent", agent, "--host", "hosta:1,hostb:1", "-np", "2"]
         process = self.launch(folder, "--restarts", "1", starter=starter)
-        self.wait_for("an epoch", process, lambda: self.epochs(folder))
+        wait_until(lambda: self.epochs(folder), process)
         pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.is_rank_of(pid, folder)]
         victim = next(pid for pid in pids if b"OMPI_COMM_WORLD_RANK=1\0" in Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(victim, signal.SIGKILL)
-        self.wait_for("the end of the first attempt", process, lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), process)
         before = len(self.epochs(folder))
-        self.wait_for("more epochs", process, lambda: len(self.epochs(folder)) > before)
+        wait_until(lambda: len(self.epochs(folder)) > before, process)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         self.assertIn("host hostb: rank 1 was ended by signal 9; it is left out, and there are still hosta", errors)
         self.assertIn("--host hosta:1 -np 1 ", errors)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, errors)
@@ -181,7 +170,7 @@ class JobsTest(unittest.TestCase):
         return command[:2] == [PROGRAM.encode(), b"train"] and os.fsencode(folder) in command
 
     def test_a_mistake_is_not_repeated(self):
-        result = run([PROGRAM, "launch", "--restarts", "5", "--", *mpirun(
+        result = self.finish([PROGRAM, "launch", "--restarts", "5", "--", *mpirun(
             2, PROGRAM, *TRAIN, "--shards", "3", "--data-dir", self.data, "--run-dir", self.root / "mistake")], code=2)
         self.assertIn("it would fail again", result.stderr)
         self.assertNotIn("attempt 2", result.stderr)
@@ -191,7 +180,7 @@ class JobsTest(unittest.TestCase):
     def train(self, ranks, name, *more, code=0):
         folder = self.root / name
         command = [*TRAIN, "--data-dir", self.data, "--run-dir", folder, "--quiet", "--json", *more]
-        result = run(mpirun(ranks, PROGRAM, *command) if ranks else [PROGRAM, *command], code=code)
+        result = self.finish(mpirun(ranks, PROGRAM, *command) if ranks else [PROGRAM, *command], code=code)
         return folder, result
 
     def test_parameter_servers_give_the_bits_of_one_process(self):
@@ -222,11 +211,11 @@ class JobsTest(unittest.TestCase):
         folder = self.root / "served"
         process = self.launch(folder, starter=(MPIRUN, "--oversubscribe", "-np", "3"), train=(
             "--strategy", "parameter-server"))
-        self.wait_for("an epoch", process, lambda: self.epochs(folder))
+        wait_until(lambda: self.epochs(folder), process)
         server = next(pid for pid in self.ranks_of(process)
                       if b"OMPI_COMM_WORLD_RANK=2\0" in Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(server, signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         self.assertIn("go on with: lockring train", errors)
         self.assertEqual(json.loads((folder / "status.json").read_text())["state"], "stopped")
 
@@ -238,7 +227,7 @@ class JobsTest(unittest.TestCase):
             self.assertIn(part, result.stderr)
 
     def test_strategies_are_measured_side_by_side(self):
-        rows = json.loads(run(mpirun(3, PROGRAM, "bench", "strategies", "--seconds", "0.05", "--json")).stdout)
+        rows = json.loads(self.finish(mpirun(3, PROGRAM, "bench", "strategies", "--seconds", "0.05", "--json")).stdout)
         self.assertEqual([(row["workers"], row["servers"]) for row in rows],
                          [(3, 0), (3, 0), (2, 1), (2, 1), (1, 2), (1, 2)])
         ring, two_to_one = rows[1]["busiest_rank_bytes"], rows[2]["busiest_rank_bytes"]
@@ -248,7 +237,7 @@ class JobsTest(unittest.TestCase):
     # data
 
     def trained(self, command):
-        return json.loads(run(command).stdout)
+        return json.loads(self.finish(command).stdout)
 
     def test_ranks_of_a_machine_read_and_prepare_once(self):
         """Four ranks and an empty cache, again and again: each time all see the same images."""
@@ -271,7 +260,7 @@ class JobsTest(unittest.TestCase):
                  f'--data-dir "{there}/$OMPI_COMM_WORLD_RANK" --run-dir "{self.root}/copied"'
         result = self.trained([HOSTS, "--hosts", 2, "bash", "-c", script])
         self.assertEqual(result["replicas"], 2)
-        run([PROGRAM, "data", "verify", "--dataset", "small", "--data-dir", there / "1"])
+        self.finish([PROGRAM, "data", "verify", "--dataset", "small", "--data-dir", there / "1"])
 
     def test_a_copy_that_cannot_be_stored_ends_the_job(self):
         there = self.root / "closed data"
@@ -280,7 +269,7 @@ class JobsTest(unittest.TestCase):
         (there / "1").write_text("no folder")
         script = f'exec "{PROGRAM}" {" ".join(TRAIN)} --epochs 1 --quiet --data-dir "{there}/$OMPI_COMM_WORLD_RANK" ' \
                  f'--run-dir "{self.root}/closed"'
-        result = run([HOSTS, "--hosts", 2, "bash", "-c", script], code=3)
+        result = self.finish([HOSTS, "--hosts", 2, "bash", "-c", script], code=3)
         self.assertRegex(result.stderr, r"rank 1 on \S+, start: cannot make .*closed data/1")
 
 

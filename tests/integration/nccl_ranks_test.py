@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import small_data
+from background import PATIENCE
 
 PROGRAM, MPIRUN = sys.argv[1:3]
 GPUS = 4
@@ -33,7 +34,7 @@ class NcclRanksTest(unittest.TestCase):
         job = [MPIRUN, "--oversubscribe", "-np", str(ranks)] if ranks > 1 else []
         done = subprocess.run([*job, PROGRAM, "train", "--dataset", "small", "--data-dir", self.root / "data", "--model",
                                "cnn", "--epochs", "2", "--batch-size", "90", "--ema", "0.9", "--run-dir",
-                               self.root / folder, *more], text=True, capture_output=True, timeout=100)
+                               self.root / folder, *more], text=True, capture_output=True, timeout=PATIENCE)
         log, metrics = self.root / folder / "log.txt", self.root / folder / "metrics.jsonl"
         return (done, log.read_text() if log.exists() else "",
                 json.loads(metrics.read_text().splitlines()[-1]) if metrics.exists() else {})

@@ -12,11 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 import test_environment
+from background import Background, Paced, wait_until
 from small_data import SIDE, ingest
 
 test_environment.enter()
@@ -66,21 +66,17 @@ class PackagesTest(unittest.TestCase):
     @classmethod
     def command(cls, run, *more, epochs=EPOCHS):
         return [PROGRAM, "train", "--dataset", "small", "--data-dir", cls.root / "data", "--run-dir", run, "--epochs",
-                str(epochs), "--batch-size", "64", "--replicas", "2", "--quiet", *more]
+                str(epochs), "--batch-size", "64", "--replicas", "2", *more]
 
     @classmethod
     def train(cls, run, *more, code=0, **how):
-        done = subprocess.run(cls.command(run, *more, **how), capture_output=True, text=True)
+        done = subprocess.run(cls.command(run, "--quiet", *more, **how), capture_output=True, text=True)
         assert done.returncode == code, done.stderr
 
-    @classmethod
-    def kill_once(cls, reached, command):
-        """Starts a run and kills it as soon as it has reached what is waited for."""
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not reached() and process.poll() is None:
-            time.sleep(0.002)
+    def kill(self, process):
         process.kill()
-        assert process.wait() == -signal.SIGKILL, "it ended before"
+        process.communicate()
+        self.assertEqual(process.returncode, -signal.SIGKILL, "it ended before")
 
     def assert_points(self, tag, expected, events=None):
         """Curves are of float32."""
@@ -194,8 +190,9 @@ class PackagesTest(unittest.TestCase):
 
     def test_a_run_that_is_killed_leaves_a_readable_file(self):
         run = self.root / "killed"
-        self.kill_once(lambda: any(b"step/loss" in file.read_bytes() for file in run.glob("events.*")),
-                       self.command(run, epochs=1000))
+        process = Background(self, self.command(run, epochs=100000))
+        wait_until(lambda: any(b"step/loss" in file.read_bytes() for file in run.glob("events.*")), process)
+        self.kill(process)
         events = events_of(run)
         self.assertEqual(points(events, "step/loss")[0][0], 1)
         self.assertIn("config", events.Tags()["tensors"])
@@ -203,10 +200,11 @@ class PackagesTest(unittest.TestCase):
 
     def test_events_of_a_resumed_run_go_on_where_it_does(self):
         whole, resumed = self.root / "whole", self.root / "resumed"
-        self.train(whole, "--model", "mlp", epochs=150)
-        self.kill_once(lambda: (resumed / "metrics.jsonl").exists() and len(metrics_of(resumed)) >= 5,
-                       self.command(resumed, "--model", "mlp", epochs=150))
-        self.train(resumed, "--model", "mlp", "--resume", epochs=150)
+        self.train(whole, "--model", "mlp", epochs=40)
+        process = Paced(self, self.command(resumed, "--model", "mlp", epochs=40))
+        process.wait_for_line("epoch 5/")
+        self.kill(process)
+        self.train(resumed, "--model", "mlp", "--resume", epochs=40)
         first, second = events_of(whole), events_of(resumed)
         self.assertEqual(len(list(resumed.glob("events.*"))), 2)
         for tag in ("loss/train", "acc/val", "loss/val", "epoch", "acc/test"):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from browser import BrowserTest, expect, run_tests
+from browser import PATIENCE, BrowserTest, expect, run_tests
 from serving import Server, dark_image, png, prepare
 
 PROGRAM = sys.argv[1]
@@ -120,6 +120,7 @@ class PageTest(BrowserTest):
         with Server(PROGRAM, self.root, f"only={bundle}", "--api-key-file", key) as server:
             page = self.browser.new_page()
             self.addCleanup(page.close)
+            page.set_default_timeout(PATIENCE)
             page.goto(f"http://127.0.0.1:{server.port}/")
             page.locator("#key").fill("secret")
             page.locator("#key-form button").click()

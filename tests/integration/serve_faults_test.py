@@ -6,9 +6,9 @@ serve_faults_test.py PROGRAM [ARGUMENTS OF unittest]
 
 import json
 import sys
-import time
 import unittest
 
+from background import wait_until
 from serving import PIXELS, ServingTest, binary_body, infer_body, png, probabilities
 from small_data import SIDE
 
@@ -144,11 +144,8 @@ class FaultsTest(ServingTest):
         for _ in range(40):
             with self.server.socket() as client:
                 client.sendall(head + body)
-        deadline = time.monotonic() + 60
-        while self.server.metric("lockring_http_requests_in_flight") > 1:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-        self.assertEqual(self.server.metric("lockring_queued"), 0)
+        wait_until(lambda: self.server.metric("lockring_http_requests_in_flight") <= 1)
+        wait_until(lambda: self.server.metric("lockring_queued") == 0)
         self.assert_still_well()
 
 

@@ -17,6 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
+from background import PATIENCE, wait_until
 from serving import Server, ServingTest, float32, infer_body, probabilities
 
 PROGRAM = sys.argv[1]
@@ -88,21 +89,21 @@ class LifeTest(ServingTest):
                         file.write(whole[at : at + len(whole) // 8 + 1])
                         file.flush()
                         time.sleep(0.03)
-                self.wait_until(lambda: of("3").status == 200)
+                wait_until(lambda: of("3").status == 200)
                 self.assert_answers(probabilities(server.infer("m", self.images[:1])), "first")
-                self.wait_until(lambda: of("1").status == 404)
+                wait_until(lambda: of("1").status == 404)
                 damaged = models / "m" / ".4"
                 damaged.mkdir()
                 (damaged / "model.safetensors").write_bytes(whole[:-9] + b"x" * 9)
                 damaged.rename(models / "m" / "4")
-                self.wait_until(lambda: of("4").status == 503)
+                wait_until(lambda: of("4").status == 503)
                 states = server.get("/v1/models/m").json["model_version_status"]
                 self.assertEqual(
                     [(row["version"], row["state"]) for row in states],
                     [("3", "AVAILABLE"), ("2", "AVAILABLE"), ("4", "END")],
                 )
                 shutil.rmtree(models / "m" / "3")
-                self.wait_until(lambda: of("3").status == 404)
+                wait_until(lambda: of("3").status == 404)
                 self.assert_answers(probabilities(server.infer("m", self.images[:1])), "second")
 
     @contextlib.contextmanager
@@ -129,11 +130,6 @@ class LifeTest(ServingTest):
             for thread in threads:
                 thread.join()
         self.assertEqual(failed, [])
-
-    @staticmethod
-    def wait_until(true):
-        while not true():
-            time.sleep(0.01)
 
     @staticmethod
     def add_version(models, version, bundle):
@@ -189,10 +185,9 @@ class LifeTest(ServingTest):
             for thread in threads:
                 thread.start()
             idle = server.socket()
-            while answered[0] < 50:
-                time.sleep(0.005)
+            wait_until(lambda: answered[0] >= 50 or not any(thread.is_alive() for thread in threads))
             server.process.send_signal(signal.SIGTERM)
-            self.assertEqual(server.process.wait(timeout=60), 0)
+            self.assertEqual(server.process.wait(PATIENCE), 0)
             stop.set()
             for thread in threads:
                 thread.join()
@@ -245,7 +240,7 @@ class LifeTest(ServingTest):
         def refused(code, part, *arguments):
             port = [] if "--port" in arguments else ["--port", "0"]
             command = [PROGRAM, "serve", *map(str, arguments), *port]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(part, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

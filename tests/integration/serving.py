@@ -9,11 +9,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import zlib
 from pathlib import Path
 
+from background import PATIENCE, wait_until
 from small_data import SIDE, ingest
 
 PIXELS = SIDE * SIDE
@@ -104,6 +104,8 @@ class Server:
             "0",
             "--port-file",
             self.port_file,
+            "--max-queue-ms",
+            str(1000 * PATIENCE),
             "--data-dir",
             root / "data",
             "--dataset",
@@ -113,26 +115,33 @@ class Server:
     def __enter__(self):
         self.output = tempfile.TemporaryFile()  # a pipe that nobody reads would stop it once it is full
         self.process = subprocess.Popen(self.command, stdout=self.output, stderr=subprocess.STDOUT)
-        while not self.port_file.exists():
+        try:
+            wait_until(lambda: self.process.poll() is not None or self.port_file.exists())
             assert self.process.poll() is None, self.printed()
-            time.sleep(0.01)
+        except BaseException:
+            self.process.kill()
+            raise
         self.port = int(self.port_file.read_text())
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(timeout=60) == 0, (self.process.returncode, self.printed())
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()
+        with self.output:
+            assert self.process.returncode == 0, (self.process.returncode, self.printed())
 
     def printed(self):
         self.output.seek(0)
         return self.output.read().decode()
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def socket(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def ask(self, method, path, body=None, headers={}, connection=None):
         own = connection or self.connect()

@@ -3,6 +3,8 @@ import http.client
 import threading
 import time
 
+from background import PATIENCE
+
 
 class SteadyClient(threading.Thread):
     """What is not answered well after the first answer is lost."""
@@ -27,7 +29,7 @@ class SteadyClient(threading.Thread):
                 time.sleep(0.002)
 
     def ask(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request("POST", "/predict", self.picture)
             response = connection.getresponse()

@@ -16,13 +16,11 @@ import time
 import unittest
 from pathlib import Path
 
-from background import SANITIZED, Background
+from background import SANITIZED, Background, Paced, wait_until
 from small_data import ingest
 
 PROGRAM = sys.argv[1]
-# A run that goes on to its end is short, but long enough that this process, on a busy machine, sees its first epoch
-# before it is over. One that is only stopped is endless.
-EPOCHS = 40
+EPOCHS = 30  # more than a run comes to in all its interruptions, which pacing bounds
 ENDLESS = 100000
 RECIPE = ["--dataset", "small", "--model", "lenet", "--batch-size", "32", "--augment", "crop:1,flip", "--optimizer",
           "adamw", "--ema", "0.9", "--schedule", "onecycle", "--replicas", "2"]
@@ -59,7 +57,7 @@ class TrainTest(unittest.TestCase):
 
     def interrupt(self, run, interruption, *more, epochs=EPOCHS):
         """Starts a run, waits for the end of an epoch and a random part of the next, and interrupts it."""
-        process = Background(self, self.command(run, *more, epochs=epochs))
+        process = Paced(self, self.command(run, *more, epochs=epochs))
         process.wait_for_line("epoch ")
         time.sleep(random.random() * self.epoch_seconds)
         interruption(process)
@@ -79,8 +77,9 @@ class TrainTest(unittest.TestCase):
     @unittest.skipIf(SANITIZED, "a sanitizer keeps freed memory")
     def test_memory_is_the_same_after_ten_epochs_as_after_three(self):
         resident = [json.loads(line)["resident_bytes"] for line in (self.whole / "metrics.jsonl").read_text().splitlines()]
-        self.assertGreater(resident[2], 1 << 20)
-        self.assertLessEqual(resident[9], 1.01 * resident[2], resident)
+        most = max(resident[:3])  # the system may have taken some back meanwhile
+        self.assertGreater(most, 1 << 20)
+        self.assertLessEqual(resident[9], 1.01 * most, resident)
 
     def stop_twice(self, number):
         run = self.root / f"stopped by {number}"
@@ -106,8 +105,7 @@ class TrainTest(unittest.TestCase):
         for attempt in range(20):
             run = self.root / f"finished {attempt}"
             process = Background(self, self.command(run, epochs=1))
-            while not (run / "summary.json").exists() and process.poll() is None:
-                pass
+            wait_until((run / "summary.json").exists, process, pause=0)
             time.sleep(random.random() * 0.015)
             process.terminate()
             _, err = process.communicate()
@@ -116,8 +114,7 @@ class TrainTest(unittest.TestCase):
     def test_quiet_is_quiet_when_it_is_stopped(self):
         run = self.root / "quiet"
         process = Background(self, self.command(run, "--quiet", epochs=ENDLESS))
-        while not (run / "last.safetensors").exists():
-            time.sleep(0.01)
+        wait_until((run / "last.safetensors").exists, process)
         process.terminate()
         self.assertEqual(process.communicate(), ("", ""))
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
@@ -184,16 +181,22 @@ class TrainTest(unittest.TestCase):
     def test_a_run_can_be_watched_from_its_first_moment_on(self):
         folder = self.root / "watched"
         folder.mkdir()
-        process = Background(self, self.command(folder / "a"))
+        process = Paced(self, self.command(folder / "a"))
         seen = []
+
+        def look():
+            seen.extend(json.loads(self.runs("ls", folder, "--json").stdout))
+            return any(run["state"] == "running" for run in seen)
+
+        wait_until(look, process)
+        process.go_on()
         while process.poll() is None:
-            seen += json.loads(self.runs("ls", folder, "--json").stdout)
+            look()
         out, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
         self.assert_same_as_whole(folder / "a")
         states = {run["state"] for run in seen}
         self.assertLessEqual(states, {"running", "finished"}, states)
-        self.assertIn("running", states)
         # The configuration is there before anything is trained; no file is ever seen half-written.
         self.assertEqual([run["problems"] for run in seen if run["metrics"] and run["problems"]], [])
         counts = [run["metrics"].get("epochs", 0) for run in seen]

@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-from background import Background
+from background import Background, free_port, wait_until
 from serving import dark_image, png
 from small_data import write_split
 from steady_client import SteadyClient
@@ -43,11 +42,6 @@ steps:
   ingest: {uses: data ingest, inputs: {source: "${source}"}, with: {source: "${inputs.source}"}}
   cnn: {uses: train, with: {model: mlp, epochs: 200, batch-size: 16}, inputs: {data: "${steps.ingest.data}"}}
 """
-
-
-def wait_until(condition):
-    while not condition():
-        time.sleep(0.005)
 
 
 def pid_is_alive(pid):
@@ -124,7 +118,9 @@ class WorkflowTest(unittest.TestCase):
         subprocess.run(self.run_command(), check=True, capture_output=True)
         whole = time.monotonic() - started
         kills = 0
-        for number in range(KILLS):
+        for number in range(10 * KILLS):
+            if kills == KILLS:
+                break
             self.state = self.root / f"state {number}"
             subprocess.run(["rm", "-rf", self.root / "out"], check=True)
             (self.root / "out").mkdir()
@@ -132,7 +128,10 @@ class WorkflowTest(unittest.TestCase):
             time.sleep(random.random() * whole)
             process.kill()
             process.communicate()
-            kills += process.returncode == -signal.SIGKILL
+            if process.returncode == -signal.SIGKILL:
+                kills += 1
+            else:
+                whole *= 0.8  # the machine was busier at first
             for path in (self.root / "out").glob("[!.]*"):
                 self.assertEqual(path.read_text(), f"half-{path.name}\n", "nothing half-made is ever visible")
             finished = subprocess.run(self.run_command(), capture_output=True, text=True)
@@ -143,7 +142,7 @@ class WorkflowTest(unittest.TestCase):
                 self.assertEqual([event["event"] for event in self.events("w-1")].count("finish"), 1,
                                  "only a run that had ended is not gone on with")
             self.assert_whole(run)
-        self.assertGreater(kills, KILLS // 2)
+        self.assertEqual(kills, KILLS)
 
     def test_its_processes_die_with_it(self):
         self.write("  a:\n    run: echo $$ > ${log}.tmp; mv ${log}.tmp ${log}; sleep 1000\n"
@@ -206,14 +205,17 @@ class WorkflowTest(unittest.TestCase):
         self.assertEqual(self.log.read_text(), "a begins\na ends\n")
 
     def test_a_terminal_gets_a_table(self):
-        self.write("  first: {run: \"echo hello; sleep 0.3\"}\n  second: {run: \"false\", needs: first}\n")
-        script = subprocess.run(["script", "-qec", " ".join(f"'{word}'" for word in self.run_command()), "/dev/null"],
-                                capture_output=True, text=True, env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
-        self.assertIn("▶ first", script.stdout)
-        self.assertIn("hello", script.stdout)
-        self.assertIn("✗ second", script.stdout)
-        self.assertIn("exit code 1", script.stdout)
-        self.assertIn("\x1b[", script.stdout)
+        self.write("  first: {run: \"echo hello; until test -e ${out}/go; do sleep 0.01; done\"}\n"
+                   "  second: {run: \"false\", needs: first}\n")
+        script = Background(self, ["script", "-qec", " ".join(f"'{word}'" for word in self.run_command()), "/dev/null"],
+                            env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
+        wait_until(lambda: "hello" in script.printed()[0], script)
+        (self.root / "out" / "go").touch()
+        shown, _ = script.communicate()
+        self.assertIn("▶ first", shown)
+        self.assertIn("✗ second", shown)
+        self.assertIn("exit code 1", shown)
+        self.assertIn("\x1b[", shown)
 
 
 class ShippedWorkflowTest(unittest.TestCase):
@@ -312,14 +314,13 @@ class ShippedWorkflowTest(unittest.TestCase):
                 self.assertEqual(steps[name], state, steps)
 
     def test_later_candidates_join_without_a_lost_request(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         client = SteadyClient(port, png(dark_image(1)))
         client.start()
         # On one core one training after the other, and the server beside them from the first on.
         run = Background(self, self.command("run", "state", f"port={port}") + ["--slots", "1", "--keep-serving"], cwd=self.root)
         run.wait_for_line("fashion_mnist-")
+        wait_until(lambda: client.answered, run)
         client.stop()
         printed = run.printed()[1]
         self.assertIn(": all other steps have ended", printed)
