@@ -92,7 +92,7 @@ class Balanced {
 };
 
 void wait_for(const std::function<bool()>& condition) {
-  const auto end = Clock::now() + seconds(20);
+  const auto end = Clock::now() + seconds(60);
   while (!condition()) {
     ASSERT_LT(Clock::now(), end) << "waited in vain";
     std::this_thread::sleep_for(milliseconds(5));
@@ -257,7 +257,7 @@ TEST(Proxy, TellsTheBackendThatTheClientHasGone) {
   std::promise<void> gone;
   responder.on_gone([&] { gone.set_value(); });
   client.reset();
-  EXPECT_EQ(gone.get_future().wait_for(seconds(20)), std::future_status::ready);
+  EXPECT_EQ(gone.get_future().wait_for(seconds(60)), std::future_status::ready);
   EXPECT_EQ(balanced.backend(0).counts.in_flight, 0);
 }
 

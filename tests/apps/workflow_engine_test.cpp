@@ -43,7 +43,10 @@ TEST_F(WorkflowEngine, AFailureEndsTheRunButNotWhatIsRunning) {
   const Ran ran = run(R"(
 steps:
   bad: {run: exit 3}
-  slow: {run: "sleep 0.3; echo slow >> ${dir}/log"}
+  slow:
+    run: |
+      until grep -q 'bad.*failed' ${dir}/state/runs/*/journal.jsonl; do sleep 0.01; done
+      echo slow >> ${dir}/log
   after: {run: "echo after >> ${dir}/log", needs: bad}
   later: {run: "echo later >> ${dir}/log", needs: slow}
 )");
@@ -112,10 +115,10 @@ TEST_F(WorkflowEngine, GivesUpAfterItsRetries) {
 TEST_F(WorkflowEngine, ATimeoutEndsTheWholeGroup) {
   const Ran ran = run(R"(
 steps:
-  a: {run: "sleep 1000 & echo $! > ${dir}/child; sleep 1000", timeout: 200ms}
+  a: {run: "sleep 1000 & echo $! > ${dir}/child; sleep 1000", timeout: 3s}
 )");
   EXPECT_EQ(ran.of("a"), StepState::failed);
-  EXPECT_EQ(ran.messages.at("a"), "it took longer than 0.2 s");
+  EXPECT_EQ(ran.messages.at("a"), "it took longer than 3 s");
   const std::string child = std::to_string(std::stoi(read_file(directory_ / "child")));
   while (fs::exists("/proc/" + child + "/exe")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

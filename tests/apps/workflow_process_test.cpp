@@ -101,6 +101,8 @@ TEST_F(WorkflowProcess, WhatFledItsGroupIsFoundByItsMark) {
       "; do sleep 0.01; done");
   const std::string id = read_file(log());
   EXPECT_TRUE(is_alive(id));
+  const std::string name = "/proc/" + id.substr(0, id.find('\n')) + "/comm";
+  while (read_file(name) != "sleep\n") usleep(1000);  // in the middle of exec it shows no environment
   EXPECT_EQ(kill_marked("MARK", mark_), 1);
   EXPECT_FALSE(is_alive(id));
   EXPECT_EQ(kill_marked("MARK", mark_), 0);

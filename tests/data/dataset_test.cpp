@@ -31,7 +31,7 @@ TEST(FashionMnist, IsIngestedAndLoaded) {
   EXPECT_TRUE(ingest(options).already_there);
   const Dataset dataset = load_dataset(folder.path());
   // Tens of milliseconds; the limit allows for a busy machine and for sanitizers.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   EXPECT_EQ(dataset.digest, find_known_dataset("fashion-mnist")->marks.digest);
   EXPECT_EQ(dataset.train.images->shape(), (Shape{60000, 28, 28, 1}));
   EXPECT_EQ(dataset.test.images->shape(), (Shape{10000, 28, 28, 1}));

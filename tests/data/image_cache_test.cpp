@@ -45,10 +45,14 @@ class ImageCacheTest : public testing::Test {
     return names;
   }
   std::vector<std::string> only_the_entry() const { return {key_.name() + ".images", key_.name() + ".lock"}; }
-  bool is_half_made() const {
+  // The name of an entry that is being made, or that nobody makes any more; it tells the process.
+  std::string half_made() const {
     std::error_code error;
-    if (!fs::exists(directory_, error)) return false;
-    return std::ranges::any_of(files(), [](const std::string& name) { return name.find(".tmp.") != name.npos; });
+    if (!fs::exists(directory_, error)) return "";
+    const auto names = files();
+    const auto found =
+        std::ranges::find_if(names, [](const std::string& name) { return name.find(".tmp.") != name.npos; });
+    return found == names.end() ? "" : *found;
   }
 
   TemporaryDirectory folder_;
@@ -191,14 +195,15 @@ TEST_F(ImageCacheTest, ATinyFileSystemLeavesNothingBehind) {
 }
 
 TEST_F(ImageCacheTest, AKilledProcessBlocksNobody) {
-  images_->delay = std::chrono::milliseconds(20);
+  images_->delay = std::chrono::minutes(1);  // none makes it before it is killed
   for (int i = 0; i < 3; ++i) {
+    const std::string before = half_made();
     ChildProcess child([&] { return use() ? 0 : 1; });
-    while (!is_half_made()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5 * i));
+    while (half_made() == before || half_made().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     child.kill();
     EXPECT_EQ(child.wait(), -1);
-    EXPECT_TRUE(is_half_made());
+    EXPECT_NE(half_made(), "");
+    EXPECT_NE(half_made(), before);
   }
   images_->delay = std::chrono::milliseconds(0);
   EXPECT_TRUE(use());

@@ -63,7 +63,7 @@ class LoaderTest : public testing::Test {
     other.join();
   }
   void wait_for_reads(std::int64_t count) const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (images_->reads < count && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(images_->reads, count);
@@ -169,7 +169,7 @@ TEST_P(LoaderThreadsTest, StopsPromptlyWhereverItIs) {
     Loader abandoned = this->loader(GetParam());
     abandoned.expect(order, kBatch, 0);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 INSTANTIATE_TEST_SUITE_P(, LoaderThreadsTest, testing::Values(0, 1, 4),

@@ -30,9 +30,9 @@ class MeetingOfProcesses : public testing::Test {
     if (child_ > 0) waitpid(child_, &status, 0);
   }
 
-  Meeting meeting() const {
+  Meeting meeting(std::chrono::milliseconds timeout = std::chrono::minutes(1)) const {
     Meeting meeting(memory_, 4);
-    meeting.set_timeout(std::chrono::milliseconds(300));
+    meeting.set_timeout(timeout);
     return meeting;
   }
   // The child's two replicas do `job`.
@@ -93,7 +93,7 @@ TEST_F(MeetingOfProcesses, NamesThoseWhoDoNotCome) {
     if (replica == 1) pause();
     team.meet(replica);
   });
-  ReplicaTeam team(2, meeting(), 0);
+  ReplicaTeam team(2, meeting(std::chrono::seconds(2)), 0);
   expect_error(ErrorCode::device, "waited in vain for replica 3 to come to a meeting",
                [&] { team.run([&](int replica) { team.meet(replica); }); });
 }

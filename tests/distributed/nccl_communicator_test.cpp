@@ -34,7 +34,7 @@ std::span<float> span_of(const Tensor& tensor) {
 
 // The replicas of one process, who meet when they have their memory.
 using Job = std::function<void(DeviceCommunicator& group, const std::function<void()>& meet)>;
-void run_replicas(int count, const Job& job, std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+void run_replicas(int count, const Job& job, std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
   const std::unique_ptr<World> world = alone();
   world->set_timeout(timeout);
   const auto communicators = open_nccl(*world, gpus(count));
@@ -148,10 +148,10 @@ TEST(Nccl, ARankThatIsMissingIsNamed) {
   if (gpu_count() < 2) GTEST_SKIP() << "fewer than two GPUs";
   expect_error(ErrorCode::device, "in an exchange through NCCL; missing: rank 1 on ", [] {
     run_machines(2, [](World& world) {
-      world.set_timeout(kSoon);
       const auto group = open_nccl(world, gpus(1, world.rank()));
       const Tensor values = filled(10, 1, group[0]->device());
       world.all().barrier();
+      world.set_timeout(kSoon);
       group[0]->follow_thread();
       if (world.rank() == 1) return;
       group[0]->all_reduce(span_of(values));

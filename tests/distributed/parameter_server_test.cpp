@@ -67,7 +67,7 @@ std::vector<float> by_one_process(int workers, std::int64_t elements, int steps)
 struct Job {
   ServerPlan plan;
   std::optional<int> staleness;
-  std::chrono::milliseconds timeout = 20s;
+  std::chrono::milliseconds timeout = 60s;
   std::atomic<std::int64_t> received{0};
   std::atomic<std::int64_t> sent{0};
 
@@ -228,10 +228,10 @@ TEST(ParameterServer, NamesTheWorkerThatIsMissing) {
   const ServerPlan plan{3, 1, 20, 16};
   const auto job = [&](Communicator& group) {
     if (group.rank() == 3) {
-      group.set_timeout(1s);
+      group.set_timeout(2s);
       Descent store(plan.elements);
       ParameterServer server(group, plan, store, std::nullopt);
-      expect_error(ErrorCode::device, "rank 3, a parameter server, has waited 1 s for rank 2 to push gradients",
+      expect_error(ErrorCode::device, "rank 3, a parameter server, has waited 2 s for rank 2 to push gradients",
                    [&] { server.serve(); });
       return;
     }
@@ -242,7 +242,7 @@ TEST(ParameterServer, NamesTheWorkerThatIsMissing) {
       client.push({0, 0.1, kCount}, gradient.data(), parameters.data());
     });
   };
-  run_ranks(4, job, 3s);
+  run_ranks(4, job, 4s);
 }
 
 TEST(ParameterServer, RefusesWhatCannotBe) {

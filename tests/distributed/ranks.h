@@ -14,7 +14,7 @@ namespace lockring::dist {
 
 // Runs job(communicator) as every rank of a group of `size`; rethrows the first exception.
 inline void run_ranks(int size, const std::function<void(Communicator&)>& job,
-                      std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+                      std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
   auto transports = thread_transports(size);
   std::mutex mutex;
   std::exception_ptr failure;

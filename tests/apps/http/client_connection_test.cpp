@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Destination destination_of(int port) {
-  return find_server(parse_url(fmt::format("127.0.0.1:{}", port)), {}, seconds(20));
+  return find_server(parse_url(fmt::format("127.0.0.1:{}", port)), {}, seconds(60));
 }
 
 struct Ended {
@@ -28,7 +28,7 @@ struct Ended {
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 Ended exchange(ClientLoop& loop, ClientConnection& connection, std::string_view request = kGet,
-               milliseconds patience = seconds(20)) {
+               milliseconds patience = seconds(60)) {
   Ended ended;
   connection.exchange({&request, 1}, false, ClientLoop::Clock::now() + patience,
                       [&](Outcome outcome, Received& received) {
@@ -51,7 +51,7 @@ Ended ask_for(const std::string& answer) {
 }
 
 TEST(ClientConnection, AsksAgainAndAgain) {
-  Server server({}, [](Request&& request, Responder responder) {
+  Server server({.threads = 1}, [](Request&& request, Responder responder) {
     responder.send(json_response(200, std::string(request.body.text())));
   });
   server.start();
@@ -117,11 +117,8 @@ TEST(ClientConnection, SeesTheServerGoWhileIdle) {
 }
 
 TEST(FindServer, SaysWhatIsWrong) {
-  const int port = [] {
-    Server server({}, [](Request&&, Responder) {});
-    return server.port();
-  }();
-  expect_error(ErrorCode::device, "refused", [&] { destination_of(port); });
+  constexpr int kNobodys = 1;
+  expect_error(ErrorCode::device, "refused", [] { destination_of(kNobodys); });
   expect_error(ErrorCode::device, "nowhere.invalid", [] { find_server(parse_url("nowhere.invalid"), {}, seconds(1)); });
 }
 
@@ -131,12 +128,12 @@ TEST(Fetch, Fetches) {
   });
   server.start();
   const Url url = parse_url(fmt::format("127.0.0.1:{}", server.port()));
-  const Destination destination = find_server(url, {}, seconds(20));
-  EXPECT_EQ(fetch(destination, url, "/a", {{"X-Key", "7"}}, seconds(20)).body.text(), "/a7");
+  const Destination destination = find_server(url, {}, seconds(60));
+  EXPECT_EQ(fetch(destination, url, "/a", {{"X-Key", "7"}}, seconds(60)).body.text(), "/a7");
   const OneAnswer mute("");
   const Url other = parse_url(fmt::format("127.0.0.1:{}", mute.port()));
   expect_error(ErrorCode::device, "does not answer GET /b",
-               [&] { fetch(find_server(other, {}, seconds(20)), other, "/b", {}, seconds(20)); });
+               [&] { fetch(find_server(other, {}, seconds(60)), other, "/b", {}, seconds(60)); });
 }
 
 }  // namespace

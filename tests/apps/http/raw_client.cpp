@@ -18,7 +18,7 @@ RawClient::RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CL
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const timeval time{20, 0};
+  const timeval time{60, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }

@@ -95,7 +95,7 @@ TEST(Server, TellsThatTheClientHasGone) {
   std::promise<void> told;
   responder.on_gone([&] { told.set_value(); });
   client.reset();
-  ASSERT_EQ(told.get_future().wait_for(seconds(20)), std::future_status::ready);
+  ASSERT_EQ(told.get_future().wait_for(seconds(60)), std::future_status::ready);
   EXPECT_TRUE(responder.gone());
   bool at_once = false;
   responder.on_gone([&] { at_once = true; });
@@ -195,7 +195,7 @@ TEST(Server, TellsWhatItHasDone) {
     client.ask(post("/a?b", "hello"));
     client.ask("GET / HTTP/9.9\r\n\r\n");
   }
-  EXPECT_TRUE(server.drain(steady_clock::now() + seconds(20)));
+  EXPECT_TRUE(server.drain(steady_clock::now() + seconds(60)));
   const Counters counters = server.counters();
   EXPECT_EQ(counters.accepted, 1);
   EXPECT_EQ(counters.open, 0);
@@ -232,7 +232,7 @@ TEST(Server, TellsTheHandlerHowBusyItsLoopIs) {
   EXPECT_EQ(current_loop(), nullptr);
   RawClient clients[3] = {RawClient(server.port()), RawClient(server.port()), RawClient(server.port())};
   for (RawClient& client : clients) client.send(get("/"));
-  ASSERT_EQ(all.get_future().wait_for(seconds(20)), std::future_status::ready);
+  ASSERT_EQ(all.get_future().wait_for(seconds(60)), std::future_status::ready);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(seen[i].index, 0);
     EXPECT_EQ(seen[i].in_flight, i + 1);
@@ -251,7 +251,7 @@ TEST(Server, DrainWaitsNoLongerThanTold) {
   EXPECT_FALSE(server.drain(steady_clock::now() + milliseconds(50)));
   responder.send(json_response(200, "{}"));
   EXPECT_NE(client.rest().find("Connection: close"), std::string::npos);
-  EXPECT_TRUE(server.drain(steady_clock::now() + seconds(20)));
+  EXPECT_TRUE(server.drain(steady_clock::now() + seconds(60)));
 }
 
 }  // namespace

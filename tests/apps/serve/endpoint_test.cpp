@@ -17,7 +17,9 @@ namespace {
 class EndpointTest : public SmallBundleTest {
  protected:
   std::shared_ptr<const Model> model() const { return Model::load(bundle_); }
-  std::shared_ptr<Endpoint> start(const EndpointOptions& options = {}) const {
+  // Patient: on a busy machine a replica may wait long for its core.
+  std::shared_ptr<Endpoint> start(EndpointOptions options = {}) const {
+    if (options.max_queue_time == EndpointOptions().max_queue_time) options.max_queue_time = std::chrono::minutes(10);
     return Endpoint::start("small", "1", model(), options);
   }
   // Distinct images of bytes.
@@ -75,11 +77,16 @@ TEST_F(EndpointTest, FloatsThatStandForBytesGiveTheSameBits) {
 
 TEST_F(EndpointTest, TheThreadThatAsksComputesItselfWhenNobodyElseIsThere) {
   const auto endpoint = start();
-  bool answered = false;
-  endpoint->submit(
-      {.images = images(1), .inline_allowed = true},
-      [&, caller = std::this_thread::get_id()](const Answer&) { answered = std::this_thread::get_id() == caller; });
-  EXPECT_TRUE(answered);
+  // A model that was held up while it warmed up is taken for a slow one until it has answered some.
+  constexpr int kMost = 1000;
+  int asked = 0;
+  for (bool by_caller = false; !by_caller && asked < kMost; ++asked) {
+    std::promise<std::thread::id> answered_by;
+    endpoint->submit({.images = images(1), .inline_allowed = true},
+                     [&](const Answer&) { answered_by.set_value(std::this_thread::get_id()); });
+    by_caller = answered_by.get_future().get() == std::this_thread::get_id();
+  }
+  EXPECT_LT(asked, kMost);
   EXPECT_EQ(endpoint->counters().released[static_cast<std::size_t>(Release::own_thread)].load(), 1u);
 }
 

@@ -112,7 +112,7 @@ TEST_F(RepositoryTest, NothingOutsideIsOpened) {
 }
 
 TEST_F(RepositoryTest, ReloadsLoseNoRequest) {
-  Repository repository({.least_replicas = 2, .most_replicas = 2}, "");
+  Repository repository({.least_replicas = 2, .most_replicas = 2, .max_queue_time = std::chrono::minutes(10)}, "");
   repository.add_bundle("m", [this] { return BundleFile{bundle_, ""}; });
   std::atomic<bool> done = false;
   std::atomic<int> asked = 0;
