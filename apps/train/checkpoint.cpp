@@ -60,14 +60,23 @@ class OnCpu {
   std::optional<nn::Model> copy_;
 };
 
+// What the checkpoint's recipe says of a key. Recipes did not always have all of them: then what had no other value
+// holds.
+std::string recorded(const nn::Bundle& checkpoint, const std::string& key) {
+  static const std::map<std::string, std::string> before{{"precision", "float32"}, {"sync-bn", "false"}};
+  if (const auto found = checkpoint.training.find(kRecipePrefix + key); found != checkpoint.training.end())
+    return found->second;
+  const auto found = before.find(key);
+  check(found != before.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(), key);
+  return found->second;
+}
+
 void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted, bool reshard) {
   for (const auto& [key, value] : wanted) {
     if (reshard && key == "shards") continue;
-    const auto found = checkpoint.training.find(kRecipePrefix + key);
-    check(found != checkpoint.training.end(), ErrorCode::data, "{} does not say its --{}", checkpoint.path.string(),
-          key);
-    check(found->second == value, "the run to resume has --{} '{}', not '{}'; its options are in {}", key,
-          found->second, value, (checkpoint.path.parent_path() / "config.toml").string());
+    const std::string had = recorded(checkpoint, key);
+    check(had == value, "the run to resume has --{} '{}', not '{}'; its options are in {}", key, had, value,
+          (checkpoint.path.parent_path() / "config.toml").string());
   }
 }
 
@@ -92,10 +101,10 @@ Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer&
       {"val-fraction", fmt::format("{}", options.val_fraction)},
       {"seed", fmt::format("{}", options.seed)},
       {"precision", options.precision},
+      {"sync-bn", fmt::format("{}", options.sync_bn)},
       {"shards", fmt::format("{}", trainer.options().shards)},
       {"micro-batch", fmt::format("{}", trainer.options().micro_batch)},
   };
-  if (options.sync_bn) recipe.emplace_back("sync-bn", "true");
   // A constant rate goes on as long as one likes; the other schedules are cut to the number of epochs.
   if (options.schedule != "constant") recipe.emplace_back("epochs", fmt::format("{}", options.epochs));
   return recipe;

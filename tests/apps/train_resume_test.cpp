@@ -108,6 +108,30 @@ TEST_F(TrainResumeTest, RefusesAChangedRecipeAndChangesNothing) {
   refuse({"--ema", "0.5"}, "--ema '0', not '0.5'");
   refuse({"--micro-batch", "3"}, "--micro-batch '0', not '3'");
   refuse({"--val-fraction", "0.2"}, "--val-fraction '0.1', not '0.2'");
+  refuse({"--sync-bn"}, "--sync-bn 'false', not 'true'");
+}
+
+// As programs made them that did not know these options yet.
+TEST_F(TrainResumeTest, AKeyThatARecipeDoesNotHaveCountsAsWhatHeldThen) {
+  train_well("whole");
+  train_well("old", {"--max-steps", "9"});
+  const fs::path last = folder("old") / "last.safetensors";
+  nn::TensorFile file = nn::read_safetensors(last);
+  for (const char* key : {"precision", "sync-bn"})
+    EXPECT_EQ(file.metadata.erase(std::string("training.recipe.") + key), 1U) << key;
+  nn::write_safetensors(last, file);
+  const CapturedRun other = train("old", {"--resume", "--sync-bn"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("--sync-bn 'false', not 'true'"), std::string::npos) << other.err;
+  train_well("old", {"--resume"});
+  expect_same_results("whole", "old");
+}
+
+TEST_F(TrainResumeTest, ARunWithSynchronisedBatchNormIsNotResumedWithoutIt) {
+  train_well("a", {"--model", "cnn_bn", "--sync-bn", "--max-steps", "2"});
+  const CapturedRun run = train("a", {"--model", "cnn_bn", "--resume"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("--sync-bn 'true', not 'false'"), std::string::npos) << run.err;
 }
 
 TEST_F(TrainResumeTest, GoesOnWithOtherShardsWhenAsked) {
