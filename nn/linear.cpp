@@ -1,7 +1,6 @@
 #include "nn/linear.h"
 
 #include "ops/linear.h"
-#include "ops/pack_weights.h"
 
 namespace lockring::nn {
 namespace {
@@ -22,7 +21,7 @@ Tensor Linear::forward(const Tensor& x, const Context& /*context*/) const {
 
 void Linear::refresh_own(Purpose purpose) {
   if (purpose == Purpose::inference || weight_.tensor().elements() <= kPackedAtMost) {
-    ops::pack_weights(weight_.tensor(), packed_);
+    ops::pack_linear_weights(weight_.tensor(), packed_);
   } else {
     packed_ = Tensor();
   }

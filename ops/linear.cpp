@@ -5,6 +5,7 @@
 #include "ops/count.h"
 #include "ops/linear_kernel.h"
 #include "ops/rows_kernel.h"
+#include "ops/transpose_kernel.h"
 
 namespace lockring::ops {
 namespace {
@@ -16,17 +17,23 @@ constexpr Kernel<LinearInputGradientFn> kInputGradient{"linear", kernels::cpu::l
 constexpr Kernel<LinearWeightGradientFn> kWeightGradient{"linear", kernels::cpu::linear_weight_gradient,
                                                          LOCKRING_CUDA_KERNEL(kernels::cuda::linear_weight_gradient)};
 
-LinearShape checked_shape(const Tensor& x, const Tensor& w, const Tensor& b) {
+void check_packed(const Tensor& packed, const Tensor& w) {
+  check(packed.elements() == w.elements(), "linear: packed weights of shape {} do not fit weights {}", packed.shape(),
+        w.shape());
+}
+
+LinearShape checked_shape(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& packed) {
   check(x.rank() == 2 && w.rank() == 2 && x.size(1) == w.size(1), "linear: x {} does not fit weights {}", x.shape(),
         w.shape());
   check(!b.defined() || b.shape() == Shape{w.size(0)}, "linear: bias {} does not fit weights {}", b.shape(), w.shape());
+  if (packed.defined()) check_packed(packed, w);
   return {x.size(0), w.size(1), w.size(0)};
 }
 
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation, const Tensor& packed) {
-  const LinearShape shape = checked_shape(x, w, b);
+  const LinearShape shape = checked_shape(x, w, b, packed);
   Tensor y = Tensor::empty({shape.n, shape.out}, x.dtype(), x.device());
   kForward.on(x.device())(shape, x.reals(), w.data(), packed.data(), b.data(), activation, y.reals());
   count_multiply_adds(shape.n * shape.in * shape.out);
@@ -56,6 +63,14 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation acti
     });
   }
   return y;
+}
+
+void pack_linear_weights(const Tensor& w, Tensor& packed) {
+  check(w.rank() == 2, "linear: weights are [out, in], not of shape {}", w.shape());
+  if (w.device().kind != DeviceKind::cpu) return;
+  if (!packed.defined()) packed = Tensor::empty({w.size(1), w.size(0)});
+  check_packed(packed, w);
+  kTranspose.on()(w.data(), w.size(0), w.size(1), packed.data());
 }
 
 }  // namespace lockring::ops

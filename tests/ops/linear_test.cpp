@@ -1,6 +1,5 @@
 #include "ops/linear.h"
 
-#include "ops/pack_weights.h"
 #include "tests/support/device_test.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_check.h"
@@ -40,7 +39,7 @@ TEST(Linear, BitsDependNeitherOnPackingNorOnTheBatch) {
   const Tensor w = random_tensor({90, 150}, 2);
   const Tensor b = random_tensor({90}, 3);
   Tensor packed;
-  ops::pack_weights(w, packed);
+  ops::pack_linear_weights(w, packed);
   const Tensor y = ops::linear(x, w, b);
   expect_same_bits(ops::linear(x, w, b, Activation::none, packed), y);
   for (std::int64_t row : {0, 1, 66}) {
@@ -66,6 +65,24 @@ TEST_P(LinearTest, AnEmptyBatchIsAllowed) {
 TEST_P(LinearTest, RefusesShapesThatDoNotFit) {
   expect_error(ErrorCode::usage, "[4, 2]", [&] { ops::linear(random({1, 3}), random({4, 2})); });
   expect_error(ErrorCode::usage, "bias [3]", [&] { ops::linear(random({1, 2}), random({4, 2}), random({3})); });
+  expect_error(ErrorCode::usage, "packed weights of shape [7]", [&] {
+    ops::linear(random({1, 2}), random({4, 2}), {}, Activation::none, random({7}));
+  });
+}
+
+TEST(Linear, PackingRefusesShapesThatDoNotFit) {
+  Tensor packed = random_tensor({7});
+  expect_error(ErrorCode::usage, "[7] do not fit weights [4, 2]", [&] {
+    ops::pack_linear_weights(random_tensor({4, 2}), packed);
+  });
+  expect_error(ErrorCode::usage, "[out, in]", [&] { ops::pack_linear_weights(random_tensor({4}), packed); });
+}
+
+TEST(Linear, NoOutputsAreAllowed) {
+  Tensor packed;
+  ops::pack_linear_weights(random_tensor({0, 3}), packed);
+  const Tensor y = ops::linear(random_tensor({2, 3}), random_tensor({0, 3}), {}, Activation::none, packed);
+  EXPECT_EQ(y.shape(), Shape({2, 0}));
 }
 
 }  // namespace
