@@ -2,6 +2,9 @@
 
 #include <libxsmm.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace lockring::kernels::cpu {
 namespace {
 
@@ -19,10 +22,15 @@ bool sums_in_order(const BrgemmShape& shape) {
   return left > 16 || (shape.cols <= 16 && shape.rows > 12);
 }
 
+bool sizes_are_ints(const BrgemmShape& s) {
+  return std::max({s.rows, s.cols, s.inner, s.left_stride, s.right_stride, s.out_stride}) <=
+         std::numeric_limits<int>::max();
+}
+
 }  // namespace
 
 GeneratedBrgemm generate_brgemm(const BrgemmShape& shape) {
-  if (!kGenerate || !sums_in_order(shape)) return nullptr;
+  if (!kGenerate || !sizes_are_ints(shape) || !sums_in_order(shape)) return nullptr;
   const auto lda = static_cast<int>(shape.right_stride);
   const auto ldb = static_cast<int>(shape.left_stride);
   const auto ldc = static_cast<int>(shape.out_stride);

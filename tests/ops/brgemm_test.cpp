@@ -4,8 +4,10 @@
 #include "ops/cpu/gemm.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -61,6 +63,25 @@ TEST(Brgemm, SumsEachElementInThePromisedOrder) {
 TEST(Brgemm, KeepsToItsStrides) {
   expect_in_promised_order({3, 20, 8, 11, 23, 29}, 2);
   expect_in_promised_order({30, 20, 8, 37, 23, 29, true, true}, 2);
+}
+
+TEST(Brgemm, TakesStridesBeyond32Bits) {
+  constexpr std::int64_t kInner = 8;
+  constexpr std::int64_t kFar = (std::int64_t{1} << 32) + kInner;
+  constexpr std::int64_t kCols = 32;
+  const std::size_t bytes = (kFar + kInner) * sizeof(float);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "the system does not give so large a range of addresses";
+  auto* left = static_cast<float*>(memory);
+  std::fill_n(left, kInner, 1.0F);
+  std::fill_n(left + kFar, kInner, 2.0F);
+  const std::vector<float> right(kInner * kCols, 1.0F);
+  std::vector<float> out(2 * kCols);
+  Brgemm({.rows = 2, .cols = kCols, .inner = kInner, .left_stride = kFar, .right_stride = kCols, .out_stride = kCols})(
+      left, right.data(), out.data());
+  munmap(memory, bytes);
+  EXPECT_EQ(out.front(), 8);
+  EXPECT_EQ(out.back(), 16);
 }
 
 TEST(Brgemm, OfNoPairsClearsOrKeepsTheResult) {
