@@ -52,6 +52,9 @@ namespace ops {
 // Throws Error{usage}, naming `op`.
 ConvShape conv_shape(const char* op, const Tensor& x, const Tensor& w, const Tensor& b, std::int64_t stride,
                      std::int64_t padding);
+// `packed` itself, or if it is undefined w as conv2d_pack makes it; undefined on a device that reads weights as they
+// are. Throws Error{usage} if `packed` has another size.
+Tensor packed_weights(const Tensor& w, std::int64_t stride, const Tensor& packed);
 
 }  // namespace ops
 

@@ -2,7 +2,6 @@
 
 #include "core/autograd.h"
 #include "core/error.h"
-#include "ops/conv2d.h"
 #include "ops/conv_relu_pool_kernel.h"
 #include "ops/count.h"
 
@@ -23,8 +22,7 @@ Tensor conv_relu_pool(const Tensor& x, const Tensor& w, const Tensor& b, std::in
   count_multiply_adds(shape.n * shape.oh * shape.ow * shape.out * shape.patch());
   shape.oh -= shape.oh % 2;
   shape.ow -= shape.ow % 2;
-  Tensor weights = packed;
-  if (!weights.defined()) pack_conv2d_weights(w, 1, weights);
+  const Tensor weights = packed_weights(w, 1, packed);
   const Shape pooled{shape.n, shape.oh / 2, shape.ow / 2, shape.out};
   Tensor y = Tensor::empty(pooled, x.dtype(), x.device());
   Tensor source;

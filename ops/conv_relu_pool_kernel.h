@@ -48,7 +48,8 @@ using DirectConvReluPoolGradientFn = void(const ConvShape& shape, const float* x
                                           const std::uint8_t* source, float* packed_dw);
 
 // The gradients of a 3 x 3 convolution straight from those of its windows, each of which goes back to one place: a
-// quarter of the multiply-adds. `in` and `out` are multiples of kWindowChannels. No padding.
+// quarter of the multiply-adds. `in` and `out` are multiples of kWindowChannels. No padding. An image has at most
+// 2^31 - 1 floats.
 constexpr std::int64_t kWindowChannels = 16;
 // Scratch: weights [out][9][kWindowChannels], masks [n][oh/2][ow/2][4][ceil(out / 64)].
 using WindowInputGradientFn = void(const ConvShape& shape, const float* dy, const std::uint8_t* source, const float* w,

@@ -4,6 +4,7 @@
 #include "ops/cpu/winograd.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace lockring::kernels::cpu {
 namespace {
@@ -19,6 +20,13 @@ constexpr Kernel<WindowInputGradientFn> kWindowInputGradient{"conv_relu_pool",
                                                              LOCKRING_SIMD_KERNELS(window_input_gradient), nullptr};
 constexpr Kernel<WindowWeightGradientFn> kWindowWeightGradient{"conv_relu_pool",
                                                                LOCKRING_SIMD_KERNELS(window_weight_gradient), nullptr};
+
+// Gradients straight from the windows, where offsets within an image are of 32 bits.
+bool by_windows(const ConvShape& shape) {
+  const ConvShape s = padded(shape);
+  return s.kh == 3 && s.kw == 3 && s.in % kWindowChannels == 0 && s.out % kWindowChannels == 0 &&
+         s.h * s.w * s.in <= std::numeric_limits<std::int32_t>::max();
+}
 
 std::int64_t pooled_places(const ConvShape& s) { return s.oh / 2 * (s.ow / 2); }
 
@@ -88,7 +96,7 @@ void conv_relu_pool_backward(const ConvShape& shape, const float* x, const float
     const float* bordered = with_border(shape, x, scratch);
     direct_weight_gradient(padded(shape), bordered, dy, source, to.accumulate_w, to.dw);
   }
-  if (has_winograd(shape)) {
+  if (by_windows(shape)) {
     if (dx != nullptr) window_input_gradient(shape, dy, source, w, dx);
     if (to.dw != nullptr) window_weight_gradient(shape, x, dy, source, to.accumulate_w, to.dw);
     return;

@@ -1,5 +1,6 @@
 #include "ops/conv2d.h"
 
+#include "ops/conv_relu_pool.h"
 #include "ops/cpu/conv2d_direct_kernel.h"
 #include "ops/cpu/winograd.h"
 #include "tests/ops/instruction_sets.h"
@@ -180,6 +181,20 @@ TEST_P(Conv2dTest, RefusesShapesThatDoNotFit) {
   expect_error(ErrorCode::usage, "bias [3]", [&] {
     ops::conv2d(random({1, 4, 4, 3}), random({2, 3, 3, 3}), random({3}));
   });
+  // All border: there is nothing to read beside it.
+  expect_error(ErrorCode::usage, "[1, 0, 4, 16] has no pixels", [&] {
+    ops::conv2d(random({1, 0, 4, 16}), random({16, 3, 3, 16}), {}, {.padding = 4});
+  });
+}
+
+TEST(Conv2d, RefusesPackedWeightsOfAnotherSize) {
+  const Tensor x = random_tensor({1, 4, 4, 16});
+  const Tensor w = random_tensor({16, 3, 3, 16});
+  Tensor strided;  // has no transformed weights
+  ops::pack_conv2d_weights(w, 2, strided);
+  expect_error(ErrorCode::usage, "packed weights of shape [2304]", [&] { ops::conv2d(x, w, {}, {}, strided); });
+  expect_error(ErrorCode::usage, "packed weights of shape [2304]",
+               [&] { ops::conv_relu_pool(x, w, random_tensor({16}), 0, strided); });
 }
 
 }  // namespace
