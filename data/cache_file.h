@@ -4,8 +4,8 @@
 //   n images      [h, w, c] each, in order
 //   n x 4 bytes   the CRC-32 of each image
 //   description   JSON: the key, the data set's name, the shape, the statistics
-//   32 bytes      "image cache end\n", the description's length, its CRC-32, that of the checksums, and 0, in 4 bytes
-//   each
+//   32 bytes      "image cache end\n", and in 4 bytes each the description's length, its CRC-32, that of the
+//                 checksums, and 0
 //
 // Numbers are little-endian. The end is written last, so what is whole at its end is whole, and a flipped bit shows in
 // one of the checksums.

@@ -3,9 +3,8 @@
 //   constant  the base rate
 //   step      the base rate, times `decay` from each milestone on
 //   cosine    half a cosine from the base rate towards 0 (Loshchilov and Hutter, "SGDR", ICLR 2017, without restarts)
-//   onecycle  up from base/25, by half a cosine, then down to base/250000 by another (Smith and Topin,
-//   "Super-Convergence",
-//             2018, in PyTorch's form); the momentum stays
+//   onecycle  up from base/25, by half a cosine, then down to base/250000 by another; the momentum stays
+//             (Smith and Topin, "Super-Convergence", 2018, in PyTorch's form)
 //
 // Warm-up is linear, over the first steps of the total. onecycle has its own, 30 % of the total unless given.
 #pragma once

@@ -1,8 +1,7 @@
 // 2-D convolution (cross-correlation, as everywhere in the field) on NHWC images with OHWI weights.
 //
-//   y[n][oh][ow][out] = activation(sum over kh, kw, in of x[n][oh*stride+kh-pad][ow*stride+kw-pad][in] *
-//   w[out][kh][kw][in]
-//                                  + b[out])
+//   y[n][oh][ow][out] = activation(b[out] + sum over kh, kw, in of
+//                                  x[n][oh*stride+kh-pad][ow*stride+kw-pad][in] * w[out][kh][kw][in])
 #pragma once
 
 #include "core/tensor.h"

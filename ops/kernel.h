@@ -1,7 +1,6 @@
 // How an op finds its kernel: one slot for each backend, filled where the op is defined.
 //
-//   constexpr Kernel<SoftmaxFn> kSoftmax{"softmax", kernels::cpu::softmax,
-//   LOCKRING_CUDA_KERNEL(kernels::cuda::softmax)};
+//   constexpr Kernel<ArgmaxFn> kArgmax{"argmax", kernels::cpu::argmax, LOCKRING_CUDA_KERNEL(kernels::cuda::argmax)};
 //
 // A kernel takes pointers and sizes, never tensors. A missing kernel is a link error; an empty slot an Error that names
 // the op. Loops that gain from AVX-512 lie in ops/cpu/simd and are compiled once for each instruction set:
