@@ -64,7 +64,7 @@ std::span<const Command> commands() {
       {"balance", "one address in front of many servers", balance_backends},
       {"ask", "what a server's models take test images for, beside each other", ask},
       {"load", "requests against a server, and how long they took", load},
-      {"models", "the architectures there are", models},
+      {"models", "the architectures and recipes there are", models},
       {"workflow run", "run a workflow: steps in order, what was made before taken from the cache", workflow_run},
       {"workflow plan", "what a run would do, and why", workflow_plan},
       {"workflow ls", "the runs of workflows there are, and how they stand", workflow_ls},

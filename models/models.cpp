@@ -18,7 +18,7 @@ constexpr Architecture kArchitectures[] = {
     {"cnn_bn", "cnn with batch normalisation: learns in fewer epochs", cnn_bn, 32},
     {"cnn_dropout", "cnn with dropout before its dense layers: overfits later", cnn_dropout, 16},
     {"lenet", "LeNet-5 with ReLU and max pooling: small", lenet, 32},
-    {"resnet", "a small residual network: accurate in a minute or two", resnet, 32},
+    {"resnet", "a small residual network: accurate within a minute", resnet, 32},
     {"resnet_wide", "resnet of twice the width: the most accurate", resnet_wide, 32},
 };
 
