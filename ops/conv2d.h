@@ -19,6 +19,8 @@ struct Conv2dOptions {
 
 // x [n][h][w][in], w [out][kh][kw][in], b [out] or undefined. `packed` is w in the form of pack_conv2d_weights, or
 // undefined: then it is packed anew. Differentiable in x, w and b. Throws Error{usage} on shapes that do not fit.
+// Where x or w is infinite, results nearby that should not be may be NaN: transforms (Winograd's here, others in cuDNN)
+// take differences of what they convolve.
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {}, const Conv2dOptions& options = {},
               const Tensor& packed = {});
 

@@ -202,6 +202,32 @@ TEST_P(ConvReluPoolTest, PassesNaN) {
   }
 }
 
+// One pixel a weight, so that what is pooled is the image: all windows of these five values. Wide registers, and what
+// is left of channels beside them.
+TEST_P(ConvReluPoolTest, PoolsInfinitiesAndNaNAsMaxPoolingDoes) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float values[] = {-inf, -1, 2, inf, std::numeric_limits<float>::quiet_NaN()};
+  Tensor images = Tensor::empty({625, 2, 2, 1});
+  for (std::int64_t i = 0; i < 625; ++i)
+    for (std::int64_t place = 0, rest = i; place < 4; ++place, rest /= 5)
+      images.data()[i * 4 + place] = values[rest % 5];
+  const Tensor x = images.to(device());
+  const Tensor w = Tensor::full({19, 1, 1, 1}, 1).to(device());
+  const Tensor b = random({19});
+  const Tensor z = ops::conv2d(x, w, b, {.activation = Activation::relu});
+  const Tensor expected = on_cpu(ops::max_pool2d(z, 2, 2));
+  const Leaf recorded(x);
+  for (const Tensor& found : {ops::conv_relu_pool(x, w, b), ops::conv_relu_pool(recorded.tensor(), w, b)}) {
+    const Tensor y = on_cpu(found);
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      const float a = y.data()[i];
+      const float e = expected.data()[i];
+      ASSERT_TRUE(a == e || (std::isnan(a) && std::isnan(e))) << i << ": " << a << ", not " << e;
+    }
+  }
+  clear_tape();
+}
+
 TEST_P(ConvReluPoolTest, RefusesWhatLeavesNothing) {
   expect_error(ErrorCode::usage, "nothing to pool", [&] {
     ops::conv_relu_pool(random({1, 3, 5, 8}), random({2, 3, 3, 8}), random({2}));

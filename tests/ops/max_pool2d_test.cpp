@@ -70,6 +70,15 @@ TEST_P(MaxPool2dTest, NanPasses) {
     EXPECT_TRUE(std::isnan(ops::max_pool2d(x, 2, 2).item()));
 }
 
+TEST_P(MaxPool2dTest, InfinitiesAreNumbers) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Leaf x(tensor({-inf, inf, -inf, -inf, 1, -inf, -inf, -inf}, {1, 2, 4, 1}));
+  const Tensor y = ops::max_pool2d(x.tensor(), 2, 2);
+  expect_same_bits(y, tensor({inf, -inf}, y.shape()));
+  backward(y, tensor({2, 3}, {1, 1, 2, 1}));
+  expect_values(x.grad(), {0, 2, 3, 0, 0, 0, 0, 0});
+}
+
 TEST_P(MaxPool2dTest, OfAnEmptyBatchIsEmpty) {
   EXPECT_EQ(ops::max_pool2d(random({0, 4, 4, 3}), 2, 2).shape(), Shape({0, 2, 2, 3}));
 }

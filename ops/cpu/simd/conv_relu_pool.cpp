@@ -16,42 +16,36 @@ struct Pooled {
 
 LOCKRING_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
-// The largest of four, and then bias and ReLU. NaN is the largest of all and passes: the sum of all has it. (So do
-// infinities of both signs.)
+// The largest of four, and then bias and ReLU. NaN is the largest of all.
 template <bool kSource>
 LOCKRING_INLINE void pool(const Vector* places, Vector bias, Pooled to) {
-  const Vector sum = (places[0] + places[1]) + (places[2] + places[3]) + bias;
-  if constexpr (!kSource) {
-    const Vector best = larger(larger(places[0], places[1]), larger(places[2], places[3])) + bias;
-    store(to.y, sum != sum ? sum : larger(best, Vector{}));
-  } else {
-    Vector best = places[0];
-    Integers from = {};
+  Vector best = places[0];
+  Integers from = {};
+  if constexpr (kSource) {
     for (int i = 1; i < 4; ++i) {
       const Integers better = places[i] > best;
       best = better ? places[i] : best;
       from = better ? Integers{} + i : from;
     }
-    best += bias;
-    best = sum != sum ? sum : best;
-    const Integers cut = best <= Vector{};
-    store(to.y, cut ? Vector{} : best);
-    store_bytes(to.source, cut ? Integers{} + kNoSource : from);
+  } else {
+    best = larger(larger(places[0], places[1]), larger(places[2], places[3]));
   }
+  best = nan_with(places[0], places[1], places[2], places[3], best) + bias;
+  const Integers cut = best <= Vector{};
+  store(to.y, cut ? Vector{} : best);
+  if constexpr (kSource) store_bytes(to.source, cut ? Integers{} + kNoSource : from);
 }
 
 LOCKRING_INLINE void pool_one(const float* const* places, float bias, Pooled to) {
-  const float sum = (*places[0] + *places[1]) + (*places[2] + *places[3]) + bias;
   float best = *places[0];
   std::uint8_t from = 0;
   for (std::uint8_t i = 1; i < 4; ++i) {
-    if (*places[i] > best) {
+    if (*places[i] > best || *places[i] != *places[i]) {
       best = *places[i];
       from = i;
     }
   }
   best += bias;
-  if (sum != sum) best = sum;
   *to.y = best <= 0 ? 0 : best;
   if (to.source != nullptr) *to.source = best <= 0 ? kNoSource : from;
 }

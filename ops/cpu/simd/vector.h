@@ -75,6 +75,20 @@ LOCKRING_INLINE Vector load_kept(const float* from, Keep keep) {
 
 LOCKRING_INLINE Vector broadcast(float value) { return value - Vector{}; }
 
+// `value`, but NaN where any of the four is.
+LOCKRING_INLINE Vector nan_with(Vector a, Vector b, Vector c, Vector d, Vector value) {
+#if defined(__AVX512F__)
+  const __mmask16 nan = _kor_mask16(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), _mm512_cmp_ps_mask(c, d, _CMP_UNORD_Q));
+  const __m512i bits = _mm512_castps_si512(value);
+  return _mm512_castsi512_ps(_mm512_mask_ternarylogic_epi32(bits, nan, bits, bits, 0xFF));  // all ones
+#elif defined(__AVX2__)
+  return _mm256_or_ps(value, _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q), _mm256_cmp_ps(c, d, _CMP_UNORD_Q)));
+#else
+  const Integers nan = ((a != a) | (b != b)) | ((c != c) | (d != d));
+  return reinterpret_cast<Vector>(reinterpret_cast<Integers>(value) | nan);
+#endif
+}
+
 // a * b + c in one rounding.
 LOCKRING_INLINE Vector fma(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
