@@ -3,6 +3,7 @@
 #include "core/cuda/allocator.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
+#include "core/notes.h"
 #include "ops/cuda/direct.h"
 
 #include <array>
@@ -132,6 +133,11 @@ bool ConvolutionPlan::measure(ConvolutionPass pass) {
 
 namespace {
 
+void say_in_float32(const ConvShape& s, const std::string& why) {
+  say_once(fmt::format("{} x {} x {} images are convolved to {} channels in float32, not bfloat16: {}", s.h, s.w, s.in,
+                       s.out, why));
+}
+
 std::unique_ptr<ConvolutionPlan> measured_plan(ConvolutionPass pass, const ConvShape& shape, DType dtype) {
   auto plan = std::make_unique<ConvolutionPlan>(shape, dtype);
   std::string why = "cuDNN has no algorithm for it";
@@ -141,7 +147,11 @@ std::unique_ptr<ConvolutionPlan> measured_plan(ConvolutionPass pass, const ConvS
     if (lockring::cuda::is_recording()) throw;  // where nothing can be measured; nothing is known of cuDNN then
     why = error.what();
   }
-  if (dtype == DType::bf16) return measured_plan(pass, shape, DType::f32);
+  if (dtype == DType::bf16) {
+    auto in_float32 = measured_plan(pass, shape, DType::f32);
+    if (!in_float32->direct) say_in_float32(shape, why);
+    return in_float32;
+  }
   say_direct(shape, why);
   plan->direct = true;
   return plan;

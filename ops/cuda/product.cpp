@@ -3,6 +3,7 @@
 #include "core/cuda/allocator.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
+#include "core/notes.h"
 #include "ops/cuda/direct.h"
 #include "ops/cuda/handles.h"
 #include "ops/cuda/operand.h"
@@ -39,7 +40,7 @@ struct ProductPlan {
   cublasLtMatrixLayout_t b = nullptr;
   cublasLtMatrixLayout_t d = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
-  bool direct = false;  // cuBLASLt has no algorithm: direct.h computes it
+  bool refused = false;  // cuBLASLt has no algorithm
 
   ProductPlan(const ProductShape& shape, cublasLtEpilogue_t epilogue, DType from, DType to);
   ~ProductPlan();
@@ -99,6 +100,12 @@ void ProductPlan::choose(const std::array<std::uint32_t, 3>& alignments) {
   algorithm = found.algo;
 }
 
+// Tells people how else it is computed.
+void say_refused(const ProductShape& s, DType dtype, const std::string& why) {
+  if (dtype == DType::f32) return say_direct(s, why);
+  say_once(fmt::format("{} x {} x {} are multiplied in float32, not bfloat16: {}", s.m, s.k, s.n, why));
+}
+
 using Key = std::array<std::int64_t, 13>;
 
 // A plan is a thread's own, since the bias is a part of its description.
@@ -132,22 +139,27 @@ ProductPlan& plan_of(const ProductShape& s, ConstReals a, ConstReals b, const vo
     if (has_bias) made->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     made->choose(alignments);
   } catch (const Error& error) {
-    say_direct(s, error.what());
-    made->direct = true;
+    say_refused(s, a.dtype, error.what());
+    made->refused = true;
   }
   plan = std::move(made);
   return *plan;
 }
 
-// Only what accumulates reads its result, which then is of float32 and in place.
+// What cuBLASLt does not do with bfloat16 it may do with float32; our own kernel does the rest. Only what accumulates
+// reads its result, which then is of float32 and in place.
 void product_in_float32(const ProductShape& s, ConstReals a, ConstReals b, const void* bias, Reals d) {
   const Operand left(a, s.m * s.k, DType::f32);
   const Operand right(b, s.k * s.n, DType::f32);
   const Operand shift({bias, d.dtype}, bias == nullptr ? 0 : s.m, bias == nullptr ? d.dtype : DType::f32);
   const Result result(d, s.m * s.n, DType::f32);
   const auto floats = [](const void* values) { return static_cast<const float*>(values); };
-  direct_product(s, floats(left.data()), floats(right.data()), floats(shift.data()),
-                 static_cast<float*>(result.data()));
+  auto* to = static_cast<float*>(result.data());
+  if (a.dtype == DType::bf16) {
+    product(s, floats(left.data()), floats(right.data()), shift.data(), to);
+  } else {
+    direct_product(s, floats(left.data()), floats(right.data()), floats(shift.data()), to);
+  }
   result.deliver();
 }
 
@@ -155,7 +167,7 @@ void product_in_float32(const ProductShape& s, ConstReals a, ConstReals b, const
 
 void product(const ProductShape& s, ConstReals a, ConstReals b, const void* bias, Reals d) {
   const ProductPlan& plan = plan_of(s, a, b, bias, d);
-  if (plan.direct) return product_in_float32(s, a, b, bias, d);
+  if (plan.refused) return product_in_float32(s, a, b, bias, d);
   const lockring::cuda::Scratch workspace(kWorkspace);
   const float one = 1;
   const float keep = s.accumulate ? 1 : 0;
@@ -166,7 +178,7 @@ void product(const ProductShape& s, ConstReals a, ConstReals b, const void* bias
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
   cudaGetLastError();
-  say_direct(s, std::string("cuBLASLt does not: ") + cublasLtGetStatusString(status));
+  say_refused(s, a.dtype, std::string("cuBLASLt does not: ") + cublasLtGetStatusString(status));
   product_in_float32(s, a, b, bias, d);
 }
 

@@ -2,6 +2,7 @@
 #include "core/autograd.h"
 #include "core/device_graph.h"
 #include "core/notes.h"
+#include "ops/cast.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "tests/fake_cuda/machine.h"
@@ -42,13 +43,20 @@ std::vector<Tensor> results(const Layer& layer, const Tensor& x, const Tensor& w
   return {y.to(Device{}), input.grad().to(Device{}), weights.grad().to(Device{}), bias.grad().to(Device{})};
 }
 
-void expect_same(const Layer& layer, const Tensor& x, const Tensor& w, const Tensor& b) {
+// Returns what was said.
+std::vector<std::string> expect_same(const Layer& layer, const Tensor& x, const Tensor& w, const Tensor& b,
+                                     DType dtype = DType::f32) {
+  const Layer on_gpu = [&](const Tensor& from, const Tensor& weights, const Tensor& bias) {
+    return ops::cast(layer(ops::cast(from, dtype), weights, bias), DType::f32);
+  };
   take_notes();
-  const std::vector<Tensor> found = results(layer, x, w, b, kGpu);
-  EXPECT_FALSE(take_notes().empty());
+  const std::vector<Tensor> found = results(on_gpu, x, w, b, kGpu);
+  std::vector<std::string> notes = take_notes();
+  EXPECT_FALSE(notes.empty());
   const std::vector<Tensor> expected = results(layer, x, w, b, Device{});
   for (std::size_t i = 0; i < expected.size(); ++i)
-    expect_near(found[i], expected[i], 1e-5, "result " + std::to_string(i));
+    expect_near(found[i], expected[i], dtype == DType::bf16 ? 0.03 : 1e-5, "result " + std::to_string(i));
+  return notes;
 }
 
 TEST_P(Fallback, Convolves) {
@@ -65,6 +73,13 @@ TEST_P(Fallback, ConvolvesWithAStride) {
 TEST_P(Fallback, Multiplies) {
   expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::linear(x, w, b, Activation::relu); },
               random_tensor({batch(), 37}), random_tensor({11, 37}, 2), random_tensor({11}, 3));
+}
+
+TEST_P(Fallback, ComputesWithBfloat16) {
+  expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::conv2d(x, w, b); },
+              random_tensor({batch(), 6, 5, 2}), random_tensor({3, 3, 3, 2}, 2), random_tensor({3}, 3), DType::bf16);
+  expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::linear(x, w, b, Activation::none); },
+              random_tensor({batch(), 23}), random_tensor({9, 23}, 2), random_tensor({9}, 3), DType::bf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Fallback, testing::Values(fake_cuda::Refusal::algorithms, fake_cuda::Refusal::calls));
@@ -90,6 +105,15 @@ TEST(FallbackNotes, NameTheShapeAndTheReason) {
   const std::vector<std::string> notes = take_notes();
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].find("a slow kernel multiplies 3 x 41 x 2, since cuBLASLt does not: "), 0U) << notes[0];
+}
+
+// The double has no algorithm for bfloat16 of one channel.
+TEST(FallbackNotes, TellWhatIsNotOfBfloat16) {
+  const auto notes =
+      expect_same([](const Tensor& x, const Tensor& w, const Tensor& b) { return ops::conv2d(x, w, b); },
+                  random_tensor({4, 9, 8, 1}), random_tensor({6, 3, 3, 1}, 2), random_tensor({6}, 3), DType::bf16);
+  EXPECT_EQ(notes, std::vector<std::string>{"9 x 8 x 1 images are convolved to 6 channels in float32, not bfloat16: "
+                                            "cuDNN has no algorithm for it"});
 }
 
 }  // namespace

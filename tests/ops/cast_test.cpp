@@ -2,6 +2,7 @@
 
 #include "core/autograd.h"
 #include "core/devices.h"
+#include "core/notes.h"
 #include "ops/avg_pool2d.h"
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 namespace lockring {
 namespace {
@@ -109,6 +111,7 @@ TEST_P(Bf16OpTest, IsFloat32ButForRounding) {
   constexpr double kRounding = 0x1p-7;  // twice that of one number
   const Outcome expected = run(GetParam(), DType::f32);
   const Outcome actual = run(GetParam(), DType::bf16);
+  if (std::string_view(GetParam().name) == "conv2d_of_one_channel") take_notes();  // cuDNN need not know bfloat16 of it
   expect_near(actual.y, expected.y, kRounding, "y");
   expect_near(actual.dx, expected.dx, kRounding, "dx");
   for (std::size_t i = 0; i < actual.gradients.size(); ++i) {
