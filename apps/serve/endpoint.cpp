@@ -43,8 +43,8 @@ Tensor room_for(const Tensor& images, const Description& description) {
 std::shared_ptr<Endpoint> Endpoint::start(const std::string& name, const std::string& version,
                                           std::shared_ptr<const Model> model, const EndpointOptions& options) {
   std::shared_ptr<Endpoint> endpoint(new Endpoint(name, version, std::move(model), options));
-  endpoint->warm_up();
   try {
+    endpoint->warm_up();
     for (int replica = 0; replica < options.most_replicas; ++replica)
       endpoint->threads_.emplace_back([self = endpoint.get(), replica] { self->work(replica); });
     endpoint->threads_.emplace_back([self = endpoint.get()] { self->supervise(); });
@@ -78,6 +78,7 @@ void Endpoint::stop() {
 }
 
 void Endpoint::warm_up() {
+  model_->warm_up(options_.batch.max_rows);
   const Tensor images = model_->sample();
   Tensor answer = room_for(images, description_);
   for (int i = 0; i < kWarmUps; ++i) {

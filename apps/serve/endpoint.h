@@ -39,8 +39,8 @@ struct EndpointOptions {
 
 class Endpoint : public Servable, public std::enable_shared_from_this<Endpoint> {
  public:
-  // Computes the bundle's sample a few times, so that the first request finds a warm model. Throws Error{device} if the
-  // system refuses threads.
+  // Computes the bundle's sample a few times, and on GPUs batches of all sizes, so that the first request finds a warm
+  // model. Throws Error{device} if the system refuses threads.
   static std::shared_ptr<Endpoint> start(const std::string& name, const std::string& version,
                                          std::shared_ptr<const Model> model, const EndpointOptions& options);
   ~Endpoint() override;

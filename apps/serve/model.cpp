@@ -6,6 +6,8 @@
 #include "ops/softmax.h"
 
 #include <algorithm>
+#include <bit>
+#include <future>
 #include <utility>
 
 namespace lockring::app::serve {
@@ -36,6 +38,28 @@ const nn::Model& Model::next_model() const {
   return next == 0 ? *loaded_.model : *copies_[next - 1];
 }
 
+// Of a batch on the CPU: [n, h, w, c], zeros where the model computes more than `rows` images.
+Tensor Model::room_for(const nn::Model& model, std::int64_t rows) const {
+  const Shape image = sample().shape();
+  if (model.device().kind == DeviceKind::cpu) return Tensor::empty(image.with_leading(rows));
+  const auto more = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
+  return Tensor::zeros(image.with_leading(more));
+}
+
+void Model::warm_up(std::int64_t rows) const {
+  std::vector<std::future<void>> warming;  // a thread leaves its memory to others when it ends
+  const auto warm = [&](const nn::Model& model) {
+    if (model.device().kind == DeviceKind::cpu) return;
+    warming.push_back(std::async(std::launch::async, [this, &model, rows] {
+      for (std::int64_t size = 1; size < 2 * rows; size *= 2)
+        model.infer(room_for(model, size).to(model.device()), rows_at_once_).to(Device{});
+    }));
+  };
+  warm(*loaded_.model);
+  for (const auto& copy : copies_) warm(*copy);
+  for (std::future<void>& done : warming) done.get();
+}
+
 Tensor Model::sample() const {
   const Shape& image = info().input_shape;
   return loaded_.golden.image.view({1, image[0], image[1], image[2]});
@@ -45,9 +69,9 @@ void Model::compute(std::span<const Tensor> requests, std::span<Tensor> answers)
   const NoGrad no_grad;
   std::int64_t rows = 0;
   for (const Tensor& request : requests) rows += request.size(0);
-  Tensor values = Tensor::empty(requests[0].shape().with_leading(rows));
-  Tensor logits;
   const nn::Model& model = next_model();
+  Tensor values = room_for(model, rows);
+  Tensor logits;
   const std::span<const data::View> views = loaded_.transform.views();
   for (const data::View& view : views) {
     float* next = values.data();

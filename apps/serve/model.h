@@ -23,8 +23,12 @@ class Model {
 
   // Writes the probabilities of the images of several requests, computed as one batch on the next device: answers[i] is
   // f32 [n, classes] for requests[i], [n, h, w, c] of bytes or of f32 that stand for bytes. The bits of an answer do
-  // not depend on the other requests on a CPU, and are those of `lockring predict`.
+  // not depend on the other requests on a CPU, and are those of `lockring predict`. A GPU computes as many images as
+  // the next power of two, so that it need not look for its fastest way for each number of them.
   void compute(std::span<const Tensor> requests, std::span<Tensor> answers) const;
+
+  // Lets every GPU look for its fastest ways with batches of up to so many images, so that no request waits for that.
+  void warm_up(std::int64_t rows) const;
 
   const nn::BundleInfo& info() const { return loaded_.info; }
   const models::ImageSpec& images() const { return loaded_.images; }
@@ -37,6 +41,7 @@ class Model {
  private:
   Model(LoadedModel loaded, std::string digest, const std::vector<Device>& devices);
   const nn::Model& next_model() const;
+  Tensor room_for(const nn::Model& model, std::int64_t rows) const;
 
   LoadedModel loaded_;                              // on the first device
   std::vector<std::unique_ptr<nn::Model>> copies_;  // on the others

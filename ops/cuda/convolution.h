@@ -1,8 +1,9 @@
 // Convolutions by cuDNN on NHWC images with OHWI weights: of float32 with TF32 products, of bfloat16 with sums in
 // float32.
 //
-// The algorithm for a shape is measured the first time it is met, on each GPU, and kept for all threads. Shapes here
-// are whole: oh and ow are all that padding and stride give. An empty batch is allowed.
+// The algorithm for a shape is measured the first time it is met, on each GPU, and kept for all threads; those that use
+// other shapes meanwhile do not wait. Shapes here are whole: oh and ow are all that padding and stride give. An empty
+// batch is allowed.
 #pragma once
 
 #include "ops/conv2d_kernel.h"

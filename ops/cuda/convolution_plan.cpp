@@ -159,15 +159,37 @@ std::unique_ptr<ConvolutionPlan> measured_plan(ConvolutionPass pass, const ConvS
 
 }  // namespace
 
+namespace {
+
+class Plans {
+ public:
+  const ConvolutionPlan* find(const Key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = plans_.find(key);
+    return found == plans_.end() ? nullptr : found->second.get();
+  }
+  const ConvolutionPlan& keep(const Key& key, std::unique_ptr<ConvolutionPlan> plan) {
+    const std::lock_guard lock(mutex_);
+    return *plans_.emplace(key, std::move(plan)).first->second;
+  }
+  // Threads wait for one measurement on their GPU rather than disturb it with theirs.
+  std::mutex& measuring() { return measuring_[static_cast<std::size_t>(lockring::cuda::current_gpu())]; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Key, std::unique_ptr<ConvolutionPlan>> plans_;
+  std::array<std::mutex, lockring::cuda::kMostGpus> measuring_;
+};
+
+}  // namespace
+
 const ConvolutionPlan& convolution_plan(ConvolutionPass pass, const ConvShape& shape, DType dtype) {
-  // Never destroyed: plans outlive the threads that use them. The lock makes threads wait for one measurement rather
-  // than disturb it with theirs.
-  static auto* mutex = new std::mutex;
-  static auto* plans = new std::map<Key, std::unique_ptr<ConvolutionPlan>>;
-  const std::lock_guard lock(*mutex);
+  static auto* plans = new Plans;  // never destroyed: plans outlive the threads that use them
   const Key key = key_of(pass, shape, dtype);
-  if (const auto found = plans->find(key); found != plans->end()) return *found->second;
-  return *plans->emplace(key, measured_plan(pass, shape, dtype)).first->second;
+  if (const ConvolutionPlan* known = plans->find(key)) return *known;
+  const std::lock_guard one_at_a_time(plans->measuring());
+  if (const ConvolutionPlan* known = plans->find(key)) return *known;
+  return plans->keep(key, measured_plan(pass, shape, dtype));
 }
 
 }  // namespace lockring::kernels::cuda

@@ -116,6 +116,10 @@ cudnnStatus_t find(const Call& call, void* result, std::size_t result_bytes, int
   if (refuse_while_capturing("algorithms were measured") != cudaSuccess) return CUDNN_STATUS_EXECUTION_FAILED;
   if (const cudnnStatus_t status = check_buffers(call, 0); status != CUDNN_STATUS_SUCCESS) return status;
   if (refuse_while_capturing("measuring an algorithm") != cudaSuccess) return CUDNN_STATUS_EXECUTION_FAILED;
+  {
+    const std::lock_guard lock(machine_lock());
+    ++counters().measurements;
+  }
   enqueue(call.handle->stream, [=] { std::memset(result, 0xFF, result_bytes); });
   const int best = static_cast<int>((call.x_shape->h + call.x_shape->c) % 2);
   for (const int index : {kUnsteady, best, 1 - best}) {

@@ -24,13 +24,14 @@ cudaError_t leave_error(cudaError_t error);
 // What was last done wrong, and forgets it.
 std::string last_misuse();
 
-// How often the CPU has waited for a device, a device was asked for memory, and work was put on a stream, alone and as
-// a graph.
+// How often the CPU has waited for a device, a device was asked for memory, work was put on a stream, alone and as a
+// graph, and algorithms were measured.
 struct Counters {
   std::int64_t waits = 0;
   std::int64_t allocations = 0;
   std::int64_t launches = 0;
   std::int64_t graph_launches = 0;
+  std::int64_t measurements = 0;
 };
 Counters& counters();
 
