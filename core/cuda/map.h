@@ -38,6 +38,12 @@ template <class T, int kCount>
 LOCKRING_HOST_DEVICE void put_pack(T* first, const Pack<T, kCount>& pack) {
   *reinterpret_cast<Pack<T, kCount>*>(first) = pack;
 }
+template <class T, int kCount>
+LOCKRING_HOST_DEVICE Pack<T, kCount> pack_of(const float (&values)[kCount]) {
+  Pack<T, kCount> pack;
+  for (int j = 0; j < kCount; ++j) store(pack.values + j, values[j]);
+  return pack;
+}
 
 // One index a pack of elements of one row.
 template <class T, int kCount, class F, class Inputs>
@@ -60,15 +66,16 @@ struct Map<T, kCount, F, std::index_sequence<Input...>> {
   }
 };
 
-template <class T>
-bool is_packed(const T* block) {
-  return reinterpret_cast<std::uintptr_t>(block) % 16 == 0;
+template <class P>
+bool begins_with(const void* block) {
+  return reinterpret_cast<std::uintptr_t>(block) % alignof(P) == 0;
 }
 
-// Calls f(std::integral_constant) with how many elements of a row of T may be taken at once: those of a Pack, or one.
+// Calls f(std::integral_constant) with how many elements of a row of T, and as many of each block, may be taken at
+// once: those of a Pack<T>, or one.
 template <class T, class F, class... Blocks>
 void with_pack_size(std::int64_t columns, const F& f, const Blocks*... blocks) {
-  if (columns % Pack<T>::kSize == 0 && (is_packed(blocks) && ...))
+  if (columns % Pack<T>::kSize == 0 && (begins_with<Pack<Blocks, Pack<T>::kSize>>(blocks) && ...))
     return f(std::integral_constant<int, Pack<T>::kSize>{});
   f(std::integral_constant<int, 1>{});
 }

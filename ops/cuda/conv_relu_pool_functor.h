@@ -35,13 +35,13 @@ struct BiasReluPool {
     for (std::uint8_t place = 1; place < 4; ++place)
       best.see(pack_at<kSize>(first + (place / 2 * s.width + place % 2) * s.channels), place);
     const std::int64_t channel = i % s.channels;
-    Pack<T, kSize> result;
     for (int j = 0; j < kSize; ++j) {
-      const float value = best.value[j] + bias[channel + j];
-      store(result.values + j, value <= 0 ? 0.0F : value);
-      if (value <= 0) best.from.values[j] = kNoSource;
+      best.value[j] += bias[channel + j];
+      if (!(best.value[j] <= 0)) continue;  // NaN passes
+      best.value[j] = 0;
+      best.from.values[j] = kNoSource;
     }
-    put_pack(y + i, result);
+    put_pack(y + i, pack_of<T>(best.value));
     if (source != nullptr) put_pack(source + i, best.from);
   }
 };

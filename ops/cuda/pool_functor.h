@@ -1,5 +1,5 @@
-// Pooling over windows, one index a result. Gradients are gathered: each pixel asks the windows that hold it, so
-// nothing is added to twice at once and the order of sums is fixed.
+// Pooling over windows, one index kSize results of neighbouring channels. Gradients are gathered: each pixel asks the
+// windows that hold it, so nothing is added to twice at once and the order of sums is fixed.
 #pragma once
 
 #include "core/cuda/map.h"
@@ -11,8 +11,8 @@ namespace lockring::kernels::cuda {
 
 using lockring::cuda::Pack;
 using lockring::cuda::pack_at;
+using lockring::cuda::pack_of;
 using lockring::cuda::put_pack;
-using lockring::cuda::store;
 using lockring::cuda::to_float;
 
 struct Place {
@@ -26,15 +26,15 @@ LOCKRING_HOST_DEVICE inline Place place_of(std::int64_t i, std::int64_t height, 
 }
 
 // The largest values so far, and where they came from.
-template <class T, int kSize>
+template <class T, int kSize, class Where = std::uint8_t>
 struct Best {
   float value[kSize];
-  Pack<std::uint8_t, kSize> from;
+  Pack<Where, kSize> from;
   LOCKRING_HOST_DEVICE void begin(const Pack<T, kSize>& first) {
     from = {};
     for (int j = 0; j < kSize; ++j) value[j] = to_float(first.values[j]);
   }
-  LOCKRING_HOST_DEVICE void see(const Pack<T, kSize>& values, std::uint8_t place) {
+  LOCKRING_HOST_DEVICE void see(const Pack<T, kSize>& values, Where place) {
     for (int j = 0; j < kSize; ++j) {
       const float seen = to_float(values.values[j]);
       if (!(seen > value[j] || seen != seen)) continue;
@@ -44,7 +44,27 @@ struct Best {
   }
 };
 
-// One index kSize results of neighbouring channels.
+template <class T, int kSize>
+LOCKRING_HOST_DEVICE void add_pack(const Pack<T, kSize>& values, float (&sums)[kSize]) {
+  for (int j = 0; j < kSize; ++j) sums[j] += to_float(values.values[j]);
+}
+
+template <class T, int kSize>
+LOCKRING_HOST_DEVICE Pack<T, kSize> mean_of(float (&sums)[kSize], std::int64_t count) {
+  for (float& sum : sums) sum /= static_cast<float>(count);
+  return pack_of<T>(sums);
+}
+
+// Where the window of element i of the result begins, in x.
+LOCKRING_HOST_DEVICE inline std::int64_t window_of(const PoolShape& s, std::int64_t i) {
+  const Place p = place_of(i, s.out_height, s.out_width, s.channels);
+  return ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
+}
+// From there to another of its places.
+LOCKRING_HOST_DEVICE inline std::int64_t within_window(const PoolShape& s, std::int64_t place) {
+  return (place / s.kernel * s.width + place % s.kernel) * s.channels;
+}
+
 template <class T, int kSize>
 struct MaxPool {
   PoolShape s;
@@ -53,34 +73,27 @@ struct MaxPool {
   std::uint8_t* source;
   LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
     const std::int64_t i = pack * kSize;
-    const Place p = place_of(i, s.out_height, s.out_width, s.channels);
-    const T* window =
-        x + ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
+    const T* window = x + window_of(s, i);
     Best<T, kSize> best;
     best.begin(pack_at<kSize>(window));
     for (std::int64_t place = 1; place < s.kernel * s.kernel; ++place)
-      best.see(pack_at<kSize>(window + (place / s.kernel * s.width + place % s.kernel) * s.channels),
-               static_cast<std::uint8_t>(place));
-    Pack<T, kSize> result;
-    for (int j = 0; j < kSize; ++j) store(result.values + j, best.value[j]);
-    put_pack(y + i, result);
+      best.see(pack_at<kSize>(window + within_window(s, place)), static_cast<std::uint8_t>(place));
+    put_pack(y + i, pack_of<T>(best.value));
     put_pack(source + i, best.from);
   }
 };
 
-template <class T>
+template <class T, int kSize>
 struct AvgPool {
   PoolShape s;
   const T* x;
   T* y;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    const Place p = place_of(i, s.out_height, s.out_width, s.channels);
-    const T* window =
-        x + ((p.image * s.height + p.row * s.stride) * s.width + p.column * s.stride) * s.channels + p.channel;
-    float sum = 0;
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    const T* window = x + window_of(s, pack * kSize);
+    float sums[kSize] = {};
     for (std::int64_t place = 0; place < s.kernel * s.kernel; ++place)
-      sum += to_float(window[(place / s.kernel * s.width + place % s.kernel) * s.channels]);
-    store(y + i, sum / static_cast<float>(s.kernel * s.kernel));
+      add_pack(pack_at<kSize>(window + within_window(s, place)), sums);
+    put_pack(y + pack * kSize, mean_of<T>(sums, s.kernel * s.kernel));
   }
 };
 
@@ -118,28 +131,28 @@ struct MaxPoolGradient {
   LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
     float sums[kSize] = {};
     for_each_window(s, pack * kSize, SumOfSources<T, kSize>{dy, source, sums});
-    Pack<T, kSize> result;
-    for (int j = 0; j < kSize; ++j) store(result.values + j, sums[j]);
-    put_pack(dx + pack * kSize, result);
+    put_pack(dx + pack * kSize, pack_of<T>(sums));
   }
 };
 
-template <class T>
+template <class T, int kSize>
 struct SumOfWindows {
   const T* dy;
-  float* sum;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t window, std::int64_t) const { *sum += to_float(dy[window]); }
+  float (&sums)[kSize];
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t window, std::int64_t) const {
+    add_pack(pack_at<kSize>(dy + window), sums);
+  }
 };
 
-template <class T>
+template <class T, int kSize>
 struct AvgPoolGradient {
   PoolShape s;
   const T* dy;
   T* dx;
-  LOCKRING_HOST_DEVICE void operator()(std::int64_t i) const {
-    float sum = 0;
-    for_each_window(s, i, SumOfWindows<T>{dy, &sum});
-    store(dx + i, sum / static_cast<float>(s.kernel * s.kernel));
+  LOCKRING_HOST_DEVICE void operator()(std::int64_t pack) const {
+    float sums[kSize] = {};
+    for_each_window(s, pack * kSize, SumOfWindows<T, kSize>{dy, sums});
+    put_pack(dx + pack * kSize, mean_of<T>(sums, s.kernel * s.kernel));
   }
 };
 
