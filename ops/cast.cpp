@@ -7,6 +7,7 @@ namespace lockring::ops {
 namespace {
 
 constexpr Kernel<CastFn> kCast{"cast", nullptr, LOCKRING_CUDA_KERNEL(kernels::cuda::cast)};
+constexpr Kernel<UseRoundedFn> kUseRounded{"cast", nullptr, LOCKRING_CUDA_KERNEL(kernels::cuda::use_rounded)};
 
 }  // namespace
 
@@ -18,6 +19,16 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (needs_gradient(x))
     record(y, {&x}, [from = x.dtype()](const Tensor& dy, GradTargets to) { to[0].add(cast(dy, from)); });
   return y;
+}
+
+CastOnce::CastOnce(const Tensor& values, DType dtype) {
+  if (values.dtype() == dtype) return;
+  copy_ = cast(values.detach(), dtype);
+  kUseRounded.on(copy_.device())(values.data(), values.elements(), copy_.raw());
+}
+
+CastOnce::~CastOnce() {
+  if (copy_.defined()) kUseRounded.on(copy_.device())(nullptr, 0, nullptr);
 }
 
 }  // namespace lockring::ops

@@ -5,6 +5,7 @@
 #include "core/stopwatch.h"
 #include "nn/gradient_norm.h"
 #include "ops/argmax.h"
+#include "ops/cast.h"
 #include "ops/cross_entropy.h"
 #include "ops/gradient_sums_kernel.h"
 
@@ -128,7 +129,10 @@ void GpuSteps::launch(const Step& step) {
 
 void GpuSteps::compute(const Step& step) {
   const Device gpu = model_.device();
-  for (std::size_t part = 0; part < step.parts.size(); ++part) compute_part(step, part);
+  {
+    const ops::CastOnce parameters(model_.parameters().buffer(), options_.precision);
+    for (std::size_t part = 0; part < step.parts.size(); ++part) compute_part(step, part);
+  }
   std::vector<const float*> starts;
   for (const nn::Arena& gradient : gradients_) starts.push_back(gradient.buffer().data());
   float* sum = gradients_[0].buffer().data();

@@ -9,6 +9,7 @@
 #include "ops/all_finite.h"
 #include "ops/argmax.h"
 #include "ops/batch_norm.h"
+#include "ops/cast.h"
 #include "ops/cross_entropy.h"
 #include "ops/gradient_sums_kernel.h"
 
@@ -223,6 +224,7 @@ void Trainer::make_exchange() {
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {
   nn::Model& model = *models_[replica];
+  const ops::CastOnce parameters(model.parameters().buffer(), options_.precision);
   Tail& tail = tails_[shard];
   tail = {};
   if (compares_parameters() && shard == first_shard(replica)) add_digest(replica);

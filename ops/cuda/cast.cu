@@ -8,6 +8,7 @@ namespace lockring::kernels::cuda {
 
 using lockring::cuda::elements;
 using lockring::cuda::for_each_index;
+using lockring::cuda::with_pack_size;
 using lockring::cuda::with_type;
 
 void cast(ConstReals x, std::int64_t count, Reals y) {
@@ -15,7 +16,12 @@ void cast(ConstReals x, std::int64_t count, Reals y) {
     using From = decltype(from);
     with_type(y.dtype, [&](auto to) {
       using To = decltype(to);
-      for_each_index(count, Cast<From, To>{elements<From>(x), elements<To>(y)});
+      with_pack_size<float>(
+          count,
+          [&](auto size) {
+            for_each_index(count / size, Cast<From, To, size>{elements<From>(x), elements<To>(y)});
+          },
+          elements<From>(x), elements<To>(y));
     });
   });
 }
@@ -23,7 +29,12 @@ void cast(ConstReals x, std::int64_t count, Reals y) {
 void add_cast(ConstReals x, std::int64_t count, bool accumulate, float* y) {
   with_type(x.dtype, [&](auto from) {
     using From = decltype(from);
-    for_each_index(count, AddCast<From>{elements<From>(x), accumulate, y});
+    with_pack_size<float>(
+        count,
+        [&](auto size) {
+          for_each_index(count / size, AddCast<From, size>{elements<From>(x), accumulate, y});
+        },
+        elements<From>(x), y);
   });
 }
 

@@ -11,15 +11,15 @@ namespace lockring::kernels::cuda {
 // y (+)= x, of any type.
 void add_cast(ConstReals x, std::int64_t count, bool accumulate, float* y);
 
-// Values of a type, aligned to 16 bytes: themselves if they are that, else a copy.
+// Values of a type, aligned to 16 bytes: themselves if they are that, what use_rounded() has told, or a copy.
 class Operand {
  public:
   Operand(ConstReals values, std::int64_t count, DType dtype);
-  const void* data() const { return values_; }
+  const void* data() const { return values_ != nullptr ? values_ : copy_.data(); }
 
  private:
+  const void* values_;  // null: the copy
   lockring::cuda::Scratch copy_;
-  const void* values_;
 };
 
 // Where results of a type go that are wanted in y: y itself if it has that type, else memory of their own.

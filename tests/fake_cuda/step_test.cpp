@@ -2,6 +2,7 @@
 #include "core/autograd.h"
 #include "ops/argmax.h"
 #include "ops/batch_norm.h"
+#include "ops/cast.h"
 #include "ops/conv2d.h"
 #include "ops/conv_relu_pool.h"
 #include "ops/cross_entropy.h"
@@ -17,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace lockring {
 namespace {
@@ -84,6 +86,37 @@ TEST(FakeStep, NeitherWaitsNorAllocates) {
   EXPECT_LT(step.loss.item(), first);
   EXPECT_EQ(step.correct.item<std::int64_t>(), 6);
   EXPECT_GT(fake_cuda::counters().waits, after.waits);  // reading does wait
+}
+
+// Forward and backward of a convolution and a layer behind it, whose parameters are parts of one tensor.
+std::vector<Tensor> layers_in_bf16(const Tensor& parameters) {
+  const auto part = [&](std::int64_t first, const Shape& shape) {
+    return parameters.slice(first, first + shape.elements()).view(shape);
+  };
+  Leaf x(ops::cast(random_tensor({2, 4, 4, 8}, 5).to(kGpu), DType::bf16));
+  const Tensor z = ops::conv2d(x.tensor(), part(0, {16, 3, 3, 8}), part(1152, {16}), {.padding = 1});
+  const Tensor y = ops::linear(ops::flatten(z), part(1168, {8, 256}), part(3216, {8}), Activation::none);
+  backward(y, ops::cast(random_tensor({2, 8}, 6).to(kGpu), DType::bf16));
+  return {ops::cast(y.detach(), DType::f32), ops::cast(x.grad(), DType::f32)};
+}
+
+TEST(FakeStep, RoundsParametersOnce) {
+  Tensor parameters = random_tensor({3224}).to(kGpu);
+  const auto launches = [&](std::vector<Tensor>& results, DType dtype) {
+    const std::int64_t before = fake_cuda::counters().launches;
+    const ops::CastOnce once(parameters, dtype);
+    results = layers_in_bf16(parameters);
+    return fake_cuda::counters().launches - before;
+  };
+  std::vector<Tensor> first, each, once, changed;
+  launches(first, DType::f32);  // measures
+  // The weights of both, forward and backward, and the layer's bias; against all of them.
+  EXPECT_EQ(launches(each, DType::f32), launches(once, DType::bf16) + 5 - 1);
+  expect_same_bits(once[0], each[0]);
+  expect_same_bits(once[1], each[1]);
+  parameters.copy_from(random_tensor({3224}, 2));
+  launches(changed, DType::f32);
+  EXPECT_NE(changed[0].to(Device{}).data()[0], once[0].to(Device{}).data()[0]);
 }
 
 }  // namespace
