@@ -1,5 +1,6 @@
 """Programs that run while a test watches them."""
 import contextlib
+import ctypes
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ def is_sanitized(program):
 
 
 SANITIZED = is_sanitized(Path(*sys.argv[1:2]))
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 PATIENCE = 900 if SANITIZED else 300  # seconds that nothing here should need, however busy the machine
 
 
@@ -43,13 +45,18 @@ def free_port():
 
 
 class Background(subprocess.Popen):
-    """What it prints goes to files, since a full pipe would stop it. It does not outlive its test, nor do those that it
-    started: they share its session, and mpirun and the like end theirs when they are asked to end."""
+    """What it prints goes to files, since a full pipe would stop it. It does not outlive its test, nor this process,
+    nor do those that it started: they share its session, and mpirun and the like end theirs when asked to end."""
 
-    def __init__(self, test, command, stderr=None, **how):
+    def __init__(self, test, command, stderr=None, preexec_fn=None, **how):
+        def prepare():
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            if preexec_fn:
+                preexec_fn()
+
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         super().__init__([str(word) for word in command], stdout=self.out, stderr=stderr or self.err,
-                         start_new_session=True, **how)
+                         start_new_session=True, preexec_fn=prepare, **how)
         test.addCleanup(self.end)
 
     def printed(self):

@@ -114,18 +114,32 @@ class MpiTest(unittest.TestCase):
         folder = self.on_hosts(4, 1, "few images on each", recipe=recipe)
         self.assertEqual((folder / "last.safetensors").read_bytes(), (alone / "last.safetensors").read_bytes())
 
+    def assert_named_once_stopped(self, start, said):
+        """What a job says of a rank that is stopped. A busy machine may keep others from their cores as well, for
+        seconds: then those are missing too, until all have more patience."""
+        for patience in (5, 20, 80):
+            process, rank = start(patience)
+            os.kill(rank, signal.SIGSTOP)
+            _, errors = process.communicate()
+            self.assertNotEqual(process.returncode, 0)
+            expected = said.format(patience=patience)
+            if re.search(expected, errors):
+                return
+        self.assertRegex(errors, expected)
+
     def test_a_stopped_machine_is_named(self):
         """Three in a ring: the one before the stopped one waits for it, and the next for that one."""
-        folder = self.root / "stopped machine"
-        command = [HOSTS, "--hosts", "3", *self.command(0, folder, "--replicas", "1", "--timeout", "10", recipe=ENDLESS)]
-        process = Background(self, command)
-        wait_until(lambda: self.is_training(folder) or process.poll() is not None)
-        if process.poll() == 77:
-            self.skipTest(process.communicate()[1].strip())
-        os.kill(self.rank_of(2, folder), signal.SIGSTOP)
-        _, errors = process.communicate()
-        self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(errors, r"step \d+, \w+: waited more than 10 s in .*; missing: rank 2 on \S+\n")
+        def start(patience):
+            folder = self.root / f"stopped machine {patience}"
+            options = ["--replicas", "1", "--timeout", patience]
+            process = Background(self, [HOSTS, "--hosts", "3", *self.command(0, folder, *options, recipe=ENDLESS)])
+            wait_until(lambda: self.is_training(folder) or process.poll() is not None)
+            if process.poll() == 77:
+                self.skipTest(process.communicate()[1].strip())
+            return process, self.rank_of(2, folder)
+
+        self.assert_named_once_stopped(
+            start, r"step \d+, \w+: waited more than {patience} s in .*; missing: rank 2 on \S+\n")
 
     def rank_of(self, rank, folder):
         """The process of a rank of the job that writes to a folder."""
@@ -178,12 +192,13 @@ class MpiTest(unittest.TestCase):
         self.assertRegex(errors, said)
 
     def test_a_stopped_rank_is_named(self):
-        _, process, ranks = self.start(2, "stopped", "--timeout", "10")
-        os.kill(ranks[1], signal.SIGSTOP)
-        _, errors = process.communicate()
-        self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(errors, r"rank 0 on \S+, step \d+, .*: waited more than 10 s .*; missing: rank 1 on \S+ "
-                                 r"\(step \d+, \w+\)")
+        def start(patience):
+            _, process, ranks = self.start(2, f"stopped {patience}", "--timeout", patience)
+            return process, ranks[1]
+
+        self.assert_named_once_stopped(
+            start, r"rank 0 on \S+, step \d+, .*: waited more than {patience} s .*; missing: rank 1 on \S+ "
+                   r"\(step \d+, \w+\)")
         self.assertFalse([name for name in os.listdir("/dev/shm") if "lockring" in name])
 
     def two_commands(self, name, first, second):
