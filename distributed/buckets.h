@@ -1,7 +1,7 @@
 // Ranges of the gradient arena that travel together.
 #pragma once
 
-#include "distributed/replica_team.h"
+#include "distributed/slice.h"
 
 #include <cstdint>
 #include <span>

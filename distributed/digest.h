@@ -1,7 +1,7 @@
 // Digests of 64 bits: to see whether ranks hold the same, not to guard against forgers.
 #pragma once
 
-#include "distributed/replica_team.h"
+#include "distributed/slice.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -53,7 +53,7 @@ Exchange<T>::Exchange(Transport& transport, int channel, Algorithm algorithm, st
 }
 
 template <class T>
-void Exchange<T>::add_segments(std::vector<Segment>& to, int round, int peer, Part part, bool adds) {
+void Exchange<T>::add_segments(std::vector<Segment>& to, int round, int peer, Slice part, bool adds) {
   for (std::int64_t begin = part.begin; begin < part.end; begin += segment_elements_)
     to.push_back({round, peer, {begin, std::min(begin + segment_elements_, part.end)}, adds, 0});
 }
@@ -66,7 +66,7 @@ void Exchange<T>::find_dependencies() {
   const auto first_of = [](const std::vector<Segment>& segments, int round) {
     return static_cast<int>(std::ranges::lower_bound(segments, round, {}, &Segment::round) - segments.begin());
   };
-  const auto index_in = [this](const Part& part, std::int64_t element) {
+  const auto index_in = [this](const Slice& part, std::int64_t element) {
     return static_cast<int>((element - part.begin) / segment_elements_);
   };
   for (Segment& sent : sends_) {
@@ -77,7 +77,7 @@ void Exchange<T>::find_dependencies() {
   }
   for (Segment& received : receives_)
     for (int round = received.round; round >= 0 && received.needed == 0; --round)
-      if (const Part& sent = rounds_[round].sent; sent.overlaps(received.part))
+      if (const Slice& sent = rounds_[round].sent; sent.overlaps(received.part))
         received.needed = first_of(sends_, round) + index_in(sent, std::min(received.part.end, sent.end) - 1) + 1;
 }
 

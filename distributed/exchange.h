@@ -43,17 +43,17 @@ class Exchange {
   struct Segment {
     int round;
     int peer;
-    Part part;
+    Slice part;
     bool adds;
     int needed;  // of a send: so many segments must have been received; of a receive: so many must have been sent
   };
   struct Sending {
     Ticket ticket;
-    Part part;
+    Slice part;
     std::uint16_t* staged;  // what is sent, if not the part itself
   };
 
-  void add_segments(std::vector<Segment>& to, int round, int peer, Part part, bool adds);
+  void add_segments(std::vector<Segment>& to, int round, int peer, Slice part, bool adds);
   void find_dependencies();
   bool take_received();
   bool post_receives();
@@ -64,7 +64,7 @@ class Exchange {
   std::byte* memory_for(std::size_t receive);
   void take(std::size_t receive);
   std::uint16_t* stage(const Segment& sent);
-  std::int64_t bytes_of(const Part& part) const { return part.size() * wire_bytes_; }
+  std::int64_t bytes_of(const Slice& part) const { return part.size() * wire_bytes_; }
 
   Transport& transport_;
   const int channel_;

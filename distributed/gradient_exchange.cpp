@@ -27,14 +27,14 @@ GradientExchange::GradientExchange(World& world, MirroredGroup& group, const Gra
   for (const Slice& bucket : buckets_) {
     const Slice part = part_of(bucket);
     exchanges_.push_back(
-        std::make_unique<Exchange<float>>(transport, channel++, plan_.algorithm, part.end - part.begin, plan_.wire));
+        std::make_unique<Exchange<float>>(transport, channel++, plan_.algorithm, part.size(), plan_.wire));
   }
   tail_.emplace(transport, channel, Algorithm::recursive_doubling, std::ssize(memory_.tail));
 }
 
 // Of those that exchange, each takes a part of every bucket.
 Slice GradientExchange::part_of(const Slice& bucket) const {
-  const Slice part = slice_of(bucket.end - bucket.begin, 16, lanes_, lane_);
+  const Slice part = slice_of(bucket.size(), 16, lanes_, lane_);
   return {bucket.begin + part.begin, bucket.begin + part.end};
 }
 

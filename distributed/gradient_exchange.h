@@ -8,6 +8,7 @@
 
 #include "distributed/exchange.h"
 #include "distributed/mirrored_group.h"
+#include "distributed/slice.h"
 
 #include <atomic>
 #include <cstdint>

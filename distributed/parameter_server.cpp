@@ -55,9 +55,7 @@ bool all_done(Transport& transport, std::vector<Ticket>& tickets) {
   return tickets.empty();
 }
 
-std::int64_t bytes_of(const Slice& slice) {
-  return (slice.end - slice.begin) * static_cast<std::int64_t>(sizeof(float));
-}
+std::int64_t bytes_of(const Slice& slice) { return slice.size() * static_cast<std::int64_t>(sizeof(float)); }
 
 }  // namespace
 
@@ -165,7 +163,7 @@ ParameterServer::ParameterServer(Communicator& group, const ServerPlan& plan, Pa
   for (int rank = 0; rank < plan.workers; ++rank) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[rank]->rank = rank;
-    workers_[rank]->gradient.resize(static_cast<std::size_t>(slice_.end - slice_.begin));
+    workers_[rank]->gradient.resize(static_cast<std::size_t>(slice_.size()));
     if (staleness_) workers_[rank]->parameters.resize(workers_[rank]->gradient.size());
   }
 }

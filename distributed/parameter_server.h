@@ -12,7 +12,7 @@
 #pragma once
 
 #include "distributed/communicator.h"
-#include "distributed/replica_team.h"
+#include "distributed/slice.h"
 #include "distributed/world.h"
 
 #include <cstdint>

@@ -20,12 +20,6 @@ std::string plain_explanation(const std::vector<int>& missing) {
 
 }  // namespace
 
-Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, int replica) {
-  const std::int64_t blocks = (elements + granularity - 1) / granularity;
-  const auto at = [&](std::int64_t i) { return std::min(blocks * i / replicas * granularity, elements); };
-  return {at(replica), at(replica + 1)};
-}
-
 ReplicaTeam::ReplicaTeam(int replicas) : ReplicaTeam(replicas, Meeting(std::max(replicas, 1)), 0) {}
 
 ReplicaTeam::ReplicaTeam(int replicas, Meeting meeting, int first)

@@ -9,7 +9,6 @@
 #include "core/barrier.h"
 #include "distributed/meeting.h"
 
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -18,17 +17,6 @@
 #include <vector>
 
 namespace lockring::dist {
-
-// Elements [begin, end) of an arena.
-struct Slice {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  bool operator==(const Slice&) const = default;
-};
-
-// The part of an arena that a replica owns: multiples of `granularity` but for the last, as even as that allows.
-Slice slice_of(std::int64_t elements, std::int64_t granularity, int replicas, int replica);
 
 class ReplicaTeam {
  public:

@@ -12,7 +12,7 @@ using Schedule = std::vector<Round>;
 Schedule ring(int size, int rank, std::int64_t elements) {
   const auto chunk = [=](int index) {
     const std::int64_t i = ((index % size) + size) % size;
-    return Part{elements * i / size, elements * (i + 1) / size};
+    return Slice{elements * i / size, elements * (i + 1) / size};
   };
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   Schedule rounds;
@@ -44,7 +44,7 @@ struct Folding {
 template <class Rounds>
 Schedule folded(int size, int rank, std::int64_t elements, Rounds rounds) {
   const Folding folding(size, rank);
-  const Part whole{0, elements};
+  const Slice whole{0, elements};
   if (folding.folded) return {{rank - 1, whole, 0, {}, false}, {0, {}, rank - 1, whole, false}};
   Schedule schedule;
   if (folding.taker) schedule.push_back({0, {}, rank + 1, whole, true});
@@ -64,15 +64,15 @@ Schedule recursive_doubling(int size, int rank, std::int64_t elements) {
 
 Schedule halving_doubling(int size, int rank, std::int64_t elements) {
   return folded(size, rank, elements, [&](const Folding& folding, Schedule& schedule) {
-    Part mine{0, elements};
+    Slice mine{0, elements};
     Schedule gather;
     for (int distance = 1; distance < folding.power; distance *= 2) {
       const int peer = folding.rank_at(folding.position ^ distance);
       const std::int64_t middle = mine.begin + mine.size() / 2;
-      const Part lower{mine.begin, middle}, upper{middle, mine.end};
+      const Slice lower{mine.begin, middle}, upper{middle, mine.end};
       const bool keeps_lower = (folding.position & distance) == 0;
       mine = keeps_lower ? lower : upper;
-      const Part given = keeps_lower ? upper : lower;
+      const Slice given = keeps_lower ? upper : lower;
       schedule.push_back({peer, given, peer, mine, true});
       gather.push_back({peer, mine, peer, given, false});
     }

@@ -12,6 +12,8 @@
 // The last two fold the ranks beyond a power of two into their neighbours first, and tell them the result at the end.
 #pragma once
 
+#include "distributed/slice.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,22 +29,12 @@ std::string to_string(Algorithm algorithm);
 // Throws Error{usage} on another word.
 Algorithm parse_algorithm(std::string_view text);
 
-// Elements [begin, end) of the vector.
-struct Part {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t size() const { return end - begin; }
-  bool overlaps(const Part& other) const { return begin < other.end && other.begin < end; }
-  bool operator==(const Part&) const = default;
-};
-
-// What a rank does at once; an empty part is not sent or received.
+// What a rank does at once; an empty slice is not sent or received.
 struct Round {
   int to = 0;
-  Part sent;
+  Slice sent;
   int from = 0;
-  Part received;
+  Slice received;
   bool adds = false;  // what is received is added; else it replaces
 };
 

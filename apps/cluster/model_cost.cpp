@@ -24,7 +24,7 @@ std::vector<std::int64_t> bucket_sizes(const models::Architecture& architecture,
   if (bucket_bytes == 0) return sizes;
   const nn::Model model(architecture.build({}), 1);
   for (const dist::Slice& bucket : dist::cut_buckets(gradient_segments(model.layout()), bucket_bytes))
-    sizes.push_back((bucket.end - bucket.begin) * 4);
+    sizes.push_back(bucket.size() * 4);
   return sizes;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "distributed/device_communicator.h"
-#include "distributed/replica_team.h"
+#include "distributed/slice.h"
 #include "nn/arena.h"
 
 #include <cstdint>

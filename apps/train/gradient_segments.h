@@ -1,6 +1,6 @@
 #pragma once
 
-#include "distributed/replica_team.h"
+#include "distributed/slice.h"
 #include "nn/arena.h"
 
 #include <vector>

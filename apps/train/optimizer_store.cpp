@@ -41,7 +41,7 @@ double OptimizerStore::apply(const dist::Push& push, std::span<const float* cons
   if (updates_ == 0) updates_ = synchronous ? push.step : push.step * options_.workers;
   ++updates_;
   if (push.count == 0) return 0;  // a part of a batch that is smaller than the job
-  kTreeSum.on()(gradients.data(), static_cast<int>(gradients.size()), 0, slice.end - slice.begin,
+  kTreeSum.on()(gradients.data(), static_cast<int>(gradients.size()), 0, slice.size(),
                 sums_.buffer().data() + slice.begin);
   const double squares = this->squares(slice);
   if (!std::isfinite(squares)) return squares;

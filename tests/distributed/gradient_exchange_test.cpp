@@ -60,7 +60,7 @@ struct Machine {
     gradients.assign(replicas, std::vector<float>(static_cast<std::size_t>(at)));
     sums.resize(static_cast<std::size_t>(at));
     const auto add_up = [this](Slice slice) {
-      added += slice.end - slice.begin;
+      added += slice.size();
       for (std::int64_t i = slice.begin; i < slice.end; ++i) {
         sums[i] = 0;
         for (const std::vector<float>& gradient : gradients) sums[i] += gradient[i];
