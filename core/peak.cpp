@@ -3,12 +3,14 @@
 
 #include "core/barrier.h"
 #include "core/cpu.h"
+#include "core/error.h"
 #include "core/stopwatch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -87,7 +89,12 @@ double best_rate(int threads, int repeats, double amount, const std::function<st
   };
   {
     std::vector<std::jthread> others;
-    for (int thread = 1; thread < threads; ++thread) others.emplace_back(measure, thread);
+    try {
+      for (int thread = 1; thread < threads; ++thread) others.emplace_back(measure, thread);
+    } catch (const std::system_error& error) {
+      barrier.abort();  // those that are there would wait for the others
+      fail(ErrorCode::device, "cannot start {} threads: {}", threads, error.what());
+    }
     measure(0);
   }
   double best = 0;

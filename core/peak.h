@@ -3,6 +3,8 @@
 
 namespace lockring {
 
+// Both throw Error{device} if the system refuses so many threads.
+
 // Float32 fused multiply-adds in registers, two operations each, with the widest vectors of active_isa(), on `threads`
 // threads at once: 10^9 operations a second of all together, the best of several short runs (about 50 ms in all).
 double measure_fma_gflops(int threads);

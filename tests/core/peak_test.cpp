@@ -1,5 +1,8 @@
 #include "core/peak.h"
 
+#include "tests/support/errors.h"
+#include "tests/support/thread_limit.h"
+
 #include <gtest/gtest.h>
 
 namespace lockring {
@@ -18,6 +21,11 @@ TEST(Peak, ThreadsAddUp) {
   const double gflops = measure_fma_gflops(3);
   EXPECT_GT(gflops, 1);
   EXPECT_LT(gflops, 3 * kMostGflopsPerCore);
+}
+
+TEST(Peak, SaysSoIfThereCannotBeSoManyThreads) {
+  const ScopedThreadLimit limit;
+  expect_error(ErrorCode::device, "cannot start 16 threads", [] { measure_fma_gflops(16); });
 }
 
 TEST(Peak, MemoryRateIsPlausible) {
