@@ -4,10 +4,6 @@
 
 namespace lockring::nn {
 
-Initializer Initializer::fan_in_uniform(std::int64_t fan_in) {
-  return {Kind::uniform, 1.0F / std::sqrt(static_cast<float>(fan_in))};
-}
-
 Initializer Initializer::he_normal(std::int64_t fan_in) {
   return {Kind::normal, std::sqrt(2.0F / static_cast<float>(fan_in))};
 }

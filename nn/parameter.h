@@ -22,8 +22,6 @@ struct Initializer {
   float value = 0;  // the constant, the bound of the uniform, or the deviation of the normal distribution
 
   static Initializer constant(float value) { return {Kind::constant, value}; }
-  // Uniform in +-1/sqrt(fan_in).
-  static Initializer fan_in_uniform(std::int64_t fan_in);
   // Normal with deviation sqrt(2/fan_in): He et al., "Delving Deep into Rectifiers", ICCV 2015.
   static Initializer he_normal(std::int64_t fan_in);
 
