@@ -86,15 +86,15 @@ class ProgramTest(unittest.TestCase):
 
     def check(self, *words):
         """The exit code and the report of a check."""
-        done = subprocess.run([SCRIPTS / "gpu_check", "--out", self.folder / "out", "--build", self.built, *words],
-                              text=True, capture_output=True)
+        done = subprocess.run([SCRIPTS / "gpu_check", "--out", self.folder / "out", "--build", self.built, "--minutes",
+                               "15", *words], text=True, capture_output=True)
         file = self.folder / "out/report.json"
         return done, json.loads(file.read_text()) if file.exists() else {}
 
     def test_the_smoke_passes_where_the_device_is_the_cpu(self):
         for name, count in {"train": 600, "t10k": 100}.items():
             small_data.write_split(self.folder, name, count)
-        done, results = self.check("--smoke", "--minutes", "15", "--source", self.folder, "--device", "cpu", "--parts",
+        done, results = self.check("--smoke", "--source", self.folder, "--device", "cpu", "--parts",
                                    "machine,agreement,accuracy,nccl,training,inference")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         agreement = results["parts"]["agreement"]["rows"]
