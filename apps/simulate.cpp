@@ -145,6 +145,8 @@ std::string table_of(const std::vector<Row>& rows) {
 
 int run(const Options& options) {
   const models::Architecture& architecture = models::find_architecture(options.model);
+  check(options.ranks < options.ranks_per_host || options.ranks % options.ranks_per_host == 0,
+        "--ranks {} do not fill hosts of --ranks-per-host {}", options.ranks, options.ranks_per_host);
   const std::int64_t workers = std::int64_t{options.ranks} * options.replicas;
   constexpr std::int64_t kImagesPerReplica = 64;
   Options asked = options;

@@ -116,6 +116,7 @@ TEST_F(SimulateTest, RefusesWhatCannotBe) {
   refused({"--ranks", "4", "--link", "0Gbit", "--latency", "1us"}, 2, "--link: expected a rate");
   refused({"--ranks", "4", "--link", "1Gbit", "--latency", "-1us"}, 2, "--latency: expected a time");
   refused({"--ranks", "0"}, 2, "--ranks");
+  refused({"--ranks", "5", "--ranks-per-host", "2", "--calibration", file}, 2, "--ranks 5 do not fill hosts");
   refused({"--calibration", file, "--model", "mlp"}, 2, "was measured with the model cnn, not mlp");
   refused({"--calibration", directory_ / "none"}, 3, "none");
   refused({"--calibration", file, "--model", "cnm"}, 2, "cnm");
