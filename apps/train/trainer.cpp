@@ -210,16 +210,17 @@ void Trainer::make_exchange() {
   plan.segments = gradient_segments(model().layout());
   for (const nn::Segment& segment : model().layout().segments())
     plan.arrive.push_back(segment.kind != nn::ParameterKind::statistic);  // moments come with the forward
-  static_assert(sizeof(Tail) % sizeof(double) == 0);
-  constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(Tail) / sizeof(double));
-  const std::int64_t begin = group_.job_first() * per_replica_;
-  dist::GradientMemory memory{
-      .sums = sums(),
-      .add_up = [this](dist::Slice slice) { add_up(slice); },
-      .tail = std::span(reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kDoubles)),
-      .own_tail = {begin * kDoubles, (begin + std::ssize(gradients_)) * kDoubles}};
+  dist::GradientMemory memory{.sums = sums(),
+                              .add_up = [this](dist::Slice slice) { add_up(slice); },
+                              .tail = tail_numbers(),
+                              .own_tail = {own_shards().begin * kTailNumbers, own_shards().end * kTailNumbers}};
   exchange_ = std::make_unique<dist::GradientExchange>(world_, group_, plan, std::move(memory));
   for (int replica = 0; replica < options_.replicas; ++replica) hooks_.emplace_back(*exchange_, replica);
+}
+
+void Trainer::clear_foreign_tails() {
+  std::fill(tails_.begin(), tails_.begin() + own_shards().begin, Tail{});
+  std::fill(tails_.begin() + own_shards().end, tails_.end(), Tail{});
 }
 
 void Trainer::compute_shard(int replica, std::int64_t shard) {

@@ -166,6 +166,19 @@ class Trainer {
     double digest_high = 0;  // of the replica's slice of the parameters, when they are compared
     double digest_low = 0;
   };
+  static constexpr std::int64_t kTailNumbers = sizeof(Tail) / sizeof(double);
+  static_assert(sizeof(Tail) % sizeof(double) == 0);
+  // All tails as what is exchanged.
+  std::span<double> tail_numbers() {
+    return {reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kTailNumbers)};
+  }
+  // Zeroes those of other machines, before the machines' are added up.
+  void clear_foreign_tails();
+  // The shards that this machine computes.
+  data::Range own_shards() const {
+    const std::int64_t begin = group_.job_first() * per_replica_;
+    return {begin, begin + group_.size() * per_replica_};
+  }
   std::string plan() const;
   void make_models();
   void make_gradients(const std::shared_ptr<const nn::ArenaLayout>& layout);
@@ -173,7 +186,7 @@ class Trainer {
   // Of a replica of this process, among those of the job.
   std::int64_t first_shard(int replica) const;
   // Of a shard of the job that this machine computes.
-  nn::Arena& shard_gradients(std::int64_t shard) { return gradients_[shard - group_.job_first() * per_replica_]; }
+  nn::Arena& shard_gradients(std::int64_t shard) { return gradients_[shard - own_shards().begin]; }
   float* sums() { return gradients_[0].buffer().data(); }
   void run_step(int replica);
   StepResult run_whole_step();

@@ -161,12 +161,8 @@ void Trainer::gather_from_gpu(int replica) {
 void Trainer::share_tails(int replica) {
   if (world_.nodes() == 1) return;
   if (replica == 0 && world_.node().rank() == 0) {
-    const std::int64_t begin = group_.job_first() * per_replica_;
-    for (std::int64_t shard = 0; shard < tails_.size(); ++shard)
-      if (shard < begin || shard >= begin + group_.size() * per_replica_) tails_[shard] = {};
-    constexpr auto kDoubles = static_cast<std::int64_t>(sizeof(Tail) / sizeof(double));
-    world_.across().all_reduce(
-        std::span(reinterpret_cast<double*>(tails_.begin()), static_cast<std::size_t>(tails_.size() * kDoubles)));
+    clear_foreign_tails();
+    world_.across().all_reduce(tail_numbers());
   }
   meet(replica);
 }

@@ -27,19 +27,14 @@ void Trainer::finish_served_step(int replica) {
 // Synchronous workers know each other's tails before anything is pushed, so all see a loss that is not finite; an
 // asynchronous one knows its own.
 StepResult Trainer::push_and_pull() {
-  const std::int64_t begin = group_.job_first() * per_replica_;
-  const std::int64_t end = begin + std::ssize(gradients_);
-  for (std::int64_t shard = 0; shard < options_.shards; ++shard)
-    if (shard < begin || shard >= end) tails_[shard] = {};
+  clear_foreign_tails();
   const bool asynchronous = options_.served.asynchronous;
-  if (!asynchronous)
-    world_.across().all_reduce(std::span(reinterpret_cast<double*>(tails_.begin()),
-                                         static_cast<std::size_t>(tails_.size()) * sizeof(Tail) / sizeof(double)));
+  if (!asynchronous) world_.across().all_reduce(tail_numbers());
   StepResult result = totals();
   result.gradient_norm = 0;
   if (asynchronous) {
     result.count = 0;
-    for (std::int64_t shard = begin; shard < end; ++shard)
+    for (std::int64_t shard = own_shards().begin; shard < own_shards().end; ++shard)
       result.count += data::shard_range(std::ssize(input_.batch), options_.shards, shard).size();
   }
   if (!std::isfinite(result.loss_sum)) return result;
