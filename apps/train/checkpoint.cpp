@@ -80,6 +80,16 @@ void check_recipe(const nn::Bundle& checkpoint, const Recipe& wanted, bool resha
   }
 }
 
+// Whoever goes on elsewhere than it says would train on other images, at another rate.
+void check_position(const std::filesystem::path& path, const TrainState& state, std::int64_t steps_per_epoch) {
+  check(state.epoch_step <= steps_per_epoch, ErrorCode::data, "{} is at step {} of an epoch of {}", path.string(),
+        state.epoch_step, steps_per_epoch);
+  const std::int64_t before = state.step - state.epoch_step;
+  check(before % steps_per_epoch == 0 && before / steps_per_epoch == state.epoch, ErrorCode::data,
+        "{} is at step {}, which is not step {} after {} epochs of {}", path.string(), state.step, state.epoch_step,
+        state.epoch, steps_per_epoch);
+}
+
 }  // namespace
 
 Recipe recipe_of(const TrainOptions& options, const Setup& setup, const Trainer& trainer) {
@@ -140,8 +150,7 @@ TrainState load_checkpoint(const std::filesystem::path& path, const TrainOptions
         path.string());
   check_recipe(checkpoint, recipe_of(options, setup, trainer), options.reshard);
   const TrainState state = TrainState::from_text(checkpoint.training);
-  check(state.epoch_step <= setup.steps_per_epoch, ErrorCode::data, "{} is at step {} of an epoch of {}", path.string(),
-        state.epoch_step, setup.steps_per_epoch);
+  check_position(path, state, setup.steps_per_epoch);
   nn::load_parameters(checkpoint, trainer.model().parameters());
   nn::load_state(checkpoint, trainer.optimizer().state());
   trainer.refresh();

@@ -171,9 +171,16 @@ TEST_F(TrainResumeTest, RefusesToResumeFromADamagedCheckpoint) {
   refuse("is a bundle, not a checkpoint to resume from");
   data::write(last, whole);
   nn::TensorFile file = nn::read_safetensors(last);
-  file.metadata["training.epoch_step"] = "100";
-  nn::write_safetensors(last, file);
-  refuse("is at step 100 of an epoch of 9");
+  const auto refuse_with = [&](const std::string& key, const std::string& value, const std::string& part) {
+    nn::TensorFile changed = file;
+    changed.metadata[key] = value;
+    nn::write_safetensors(last, changed);
+    refuse(part);
+  };
+  refuse_with("training.epoch_step", "100", "is at step 100 of an epoch of 9");
+  refuse_with("training.epoch_step", "1", "which is not step 1 after");
+  refuse_with("training.epoch", "7", "after 7 epochs of 9");
+  refuse_with("training.step", "1000000", "is at step 1000000, which is not");
   file.metadata.erase("training.recipe.lr");
   nn::write_safetensors(last, file);
   refuse("does not say its --lr");
