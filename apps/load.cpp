@@ -4,9 +4,9 @@
 #include "apps/load/load_run.h"
 #include "apps/load/payload.h"
 #include "apps/option_values.h"
+#include "apps/stop_signal.h"
 #include "apps/terminal.h"
 #include "apps/text_table.h"
-#include "apps/train/stop_signal.h"
 #include "core/files.h"
 #include "core/text.h"
 

@@ -1,8 +1,8 @@
 // lockring workflow: runs steps in the order that their inputs ask for, and remembers what they made.
 #include "apps/command.h"
 #include "apps/option_values.h"
+#include "apps/stop_signal.h"
 #include "apps/terminal.h"
-#include "apps/train/stop_signal.h"
 #include "apps/workflow/collect_garbage.h"
 #include "apps/workflow/duration.h"
 #include "apps/workflow/file_options.h"

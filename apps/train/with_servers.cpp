@@ -1,10 +1,10 @@
 #include "apps/train/with_servers.h"
 
 #include "apps/job.h"
+#include "apps/stop_signal.h"
 #include "apps/train/optimizer_store.h"
 #include "apps/train/run.h"
 #include "apps/train/setup.h"
-#include "apps/train/stop_signal.h"
 #include "core/error.h"
 #include "nn/gradient_norm.h"
 

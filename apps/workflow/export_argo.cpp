@@ -1,6 +1,6 @@
 #include "apps/workflow/export_argo.h"
 
-#include "apps/train/shell_word.h"
+#include "apps/shell_word.h"
 #include "apps/workflow/builtin.h"
 #include "apps/workflow/graph.h"
 #include "apps/workflow/scope.h"

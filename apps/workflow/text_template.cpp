@@ -1,6 +1,6 @@
 #include "apps/workflow/text_template.h"
 
-#include "apps/train/shell_word.h"
+#include "apps/shell_word.h"
 #include "core/error.h"
 #include "core/text.h"
 

@@ -1,4 +1,4 @@
-#include "apps/train/shell_word.h"
+#include "apps/shell_word.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "apps/train/stop_signal.h"
+#include "apps/stop_signal.h"
 
 #include <atomic>
 #include <csignal>
