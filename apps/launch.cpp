@@ -80,7 +80,7 @@ class Launch {
         return code;
       }
       if (attempt > options_.restarts) {
-        say(fmt::format("gave up after {} attempt{}", attempt, attempt == 1 ? "" : "s"));
+        say("gave up after " + counted(attempt, "attempt"));
         return code;
       }
       wait(attempt);

@@ -85,8 +85,7 @@ int remove(const Options& options) {
     if (std::ranges::none_of(runs, same)) runs.push_back(run);
   }
   const bool removed = remove_runs(runs, [&](const std::string& what) { return options.yes || ask(what); });
-  print("{}\n",
-        removed ? fmt::format("removed {} run{}", runs.size(), runs.size() == 1 ? "" : "s") : "nothing removed");
+  print("{}\n", removed ? "removed " + counted(std::ssize(runs), "run") : "nothing removed");
   return removed ? 0 : 1;
 }
 

@@ -113,8 +113,8 @@ void check_enough(const std::vector<RunRecord>& ranked, const std::string& metri
     if (const std::string reason = why_not(ranked[i], metric); !reason.empty())
       reasons.push_back(fmt::format("{} {}", ranked[i].path.string(), reason));
   const auto fit = static_cast<int>(ranked.size() - reasons.size());
-  check(top <= fit, "--top {} is more than the {} run{} that can be chosen by {}{}", top, fit, fit == 1 ? "" : "s",
-        metric, reasons.empty() ? "" : ": " + joined(reasons, "; "));
+  check(top <= fit, "--top {} is more than the {} that can be chosen by {}{}", top, counted(fit, "run"), metric,
+        reasons.empty() ? "" : ": " + joined(reasons, "; "));
 }
 
 void print_json(const Selection& selection, const std::vector<RunRecord>& ranked) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ bool is_printable(std::string_view text);
 // Any text made fit to be printed as a part of one line: what is not printable becomes \x1b, and of what is longer than
 // anyone would read, beginning and end remain.
 std::string printable(std::string_view text);
+// "1 machine", "2 machines"
+std::string counted(std::int64_t count, std::string_view noun);
 // "a, b, c"
 std::string joined(std::span<const std::string> words, std::string_view separator = ", ");
 

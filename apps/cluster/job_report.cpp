@@ -116,8 +116,8 @@ void warn_of_cores(const std::vector<const RankReport*>& ranks, std::vector<std:
   for (const RankReport* rank : ranks) masks.insert(rank->cores);
   const bool one_mask = masks.size() == 1;
   if (one_mask && static_cast<int>(ranks.size()) > first.usable_cores)
-    warnings.push_back(fmt::format("{}: {} ranks share {} core{} ({})", first.host, ranks.size(), first.usable_cores,
-                                   first.usable_cores == 1 ? "" : "s", first.cores));
+    warnings.push_back(fmt::format("{}: {} ranks share {} ({})", first.host, ranks.size(),
+                                   counted(first.usable_cores, "core"), first.cores));
   if (!one_mask && masks.size() < ranks.size())
     warnings.push_back(fmt::format("{}: some ranks are bound to the same cores, others are not", first.host));
   int used = 0;
@@ -218,9 +218,8 @@ std::vector<std::string> warnings_of(const JobReport& report) {
 }
 
 std::string job_text(const JobReport& report) {
-  std::string text =
-      fmt::format("Job\n  {} ranks on {} machine{}; {}, threads {}\n\n", report.ranks.size(), report.machines,
-                  report.machines == 1 ? "" : "s", report.mpi_version, report.thread_level);
+  std::string text = fmt::format("Job\n  {} ranks on {}; {}, threads {}\n\n", report.ranks.size(),
+                                 counted(report.machines, "machine"), report.mpi_version, report.thread_level);
   std::vector<std::vector<std::string>> rows{{"rank", "host", "cores", "replicas", "/dev/shm", "free", "interface"}};
   for (const RankReport& rank : report.ranks)
     rows.push_back({fmt::format("{}", rank.rank), rank.host, fmt::format("{} of {}", rank.cores, rank.hardware_threads),

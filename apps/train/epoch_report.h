@@ -6,6 +6,9 @@
 
 namespace lockring::app {
 
+// 0 of nothing.
+inline double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
+
 // Where training time went; validation and saving are not part of it.
 struct Timing {
   double seconds = 0;

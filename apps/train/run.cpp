@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/notes.h"
 #include "core/stopwatch.h"
+#include "core/text.h"
 #include "distributed/agreement.h"
 
 #include <algorithm>
@@ -28,10 +29,9 @@ namespace {
 std::string place_of_images(const Setup& setup) {
   const data::ImageStore& images = *setup.dataset.train.images;
   if (images.access() == data::Access::memory) return "";
-  return fmt::format("training images: {}, {} by {} thread{}",
-                     bytes_text(static_cast<double>(images.shape().elements())),
+  return fmt::format("training images: {}, {} by {}", bytes_text(static_cast<double>(images.shape().elements())),
                      images.access() == data::Access::disk ? "read from disk" : "prepared anew in each epoch",
-                     setup.trainer.loader_threads, setup.trainer.loader_threads == 1 ? "" : "s");
+                     counted(setup.trainer.loader_threads, "thread"));
 }
 
 // The first rank speaks for all, and nobody waits longer than is asked.
@@ -56,8 +56,6 @@ std::string exchange_text(const Trainer& trainer, const dist::World& world) {
              ? mirrored
              : fmt::format("{}, {} between machines", mirrored, dist::to_string(trainer.options().exchange));
 }
-
-double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
 
 }  // namespace
 
@@ -130,15 +128,15 @@ void TrainRun::start() {
       fmt::format("{}@{:.8} ({} to train on, {} held out)", setup_.dataset.name, setup_.dataset.digest,
                   with_thousands(static_cast<std::int64_t>(setup_.holdout.train.size())),
                   with_thousands(static_cast<std::int64_t>(setup_.holdout.validation.size())));
-  say(fmt::format("{} on {}, {} parameters, {} replica{}, in {}", options_.model, data,
-                  with_thousands(trainer_.model().layout().trainable()), trainer_.workers().total,
-                  trainer_.workers().total == 1 ? "" : "s", directory_.path().string()));
+  say(fmt::format("{} on {}, {} parameters, {}, in {}", options_.model, data,
+                  with_thousands(trainer_.model().layout().trainable()), counted(trainer_.workers().total, "replica"),
+                  directory_.path().string()));
   if (const std::string place = place_of_replicas(setup_); !place.empty()) say(place);
   if (trainer_.options().served.servers > 0)
     say(servers_text(options_, world_.size()));
   else if (world_.size() > 1 || trainer_.options().nccl)
-    say(fmt::format("{} rank{} on {} machine{}; {}", world_.size(), world_.size() == 1 ? "" : "s", world_.nodes(),
-                    world_.nodes() == 1 ? "" : "s", exchange_text(trainer_, world_)));
+    say(fmt::format("{} on {}; {}", counted(world_.size(), "rank"), counted(world_.nodes(), "machine"),
+                    exchange_text(trainer_, world_)));
   if (setup_.schedule.learning_rate != options_.learning_rate)
     say(fmt::format("learning rate {:.4g}: {:.4g} for a batch of {}, scaled ({}) to {}", setup_.schedule.learning_rate,
                     options_.learning_rate, options_.base_batch_size, options_.lr_scaling, options_.batch_size));

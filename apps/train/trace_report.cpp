@@ -1,5 +1,6 @@
 #include "apps/terminal.h"
 #include "apps/train/trace.h"
+#include "core/text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -44,12 +45,9 @@ std::string chrome_trace(const Trace& trace) {
 }
 
 std::string trace_table(const Trace& trace) {
-  const auto count = [](std::int64_t number, const char* what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-  };
   std::string text = fmt::format("where the time of a step goes (mean of {} of {})\n  {:<32}{:>12}{:>10}\n",
-                                 count(std::ssize(trace.steps()), "step"), count(trace.replicas(), "replica"), "part",
-                                 "µs a step", "share");
+                                 counted(std::ssize(trace.steps()), "step"), counted(trace.replicas(), "replica"),
+                                 "part", "µs a step", "share");
   double sum = 0;
   for (const Trace::Share& share : trace.shares()) {
     text += row(share.layer.empty() ? std::string(name_of(share.part)) : "  " + share.layer, share.microseconds,

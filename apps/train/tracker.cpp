@@ -58,8 +58,6 @@ bool due(const EpochReport& report) {
   return report.epoch % every == 0 || report.epoch == 1 || report.epoch == report.epochs;
 }
 
-double mean(double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); }
-
 }  // namespace
 
 Tracker::Tracker(RunDirectory& directory, const TrainOptions& options, const Setup& setup, EventFile::Warn warn)

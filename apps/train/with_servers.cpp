@@ -6,6 +6,7 @@
 #include "apps/train/run.h"
 #include "apps/train/setup.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "nn/gradient_norm.h"
 
 #include <chrono>
@@ -51,11 +52,10 @@ std::optional<int> staleness_of(const TrainOptions& options) {
 }
 
 std::string servers_text(const TrainOptions& options, int workers) {
-  const auto count = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   const std::string how = options.staleness < 0
                               ? "synchronous"
-                              : fmt::format("asynchronous, at most {} apart", count(options.staleness, "step"));
-  return fmt::format("{} and {}, {}", count(workers, "worker"), count(options.servers, "parameter server"), how);
+                              : fmt::format("asynchronous, at most {} apart", counted(options.staleness, "step"));
+  return fmt::format("{} and {}, {}", counted(workers, "worker"), counted(options.servers, "parameter server"), how);
 }
 
 models::ImageSpec share_image_spec(dist::World& whole, const models::ImageSpec& images) {

@@ -11,6 +11,12 @@ namespace {
 
 const std::vector<std::string> kModels = {"mlp", "cnn", "cnn_bn", "cnn_dropout", "lenet", "resnet"};
 
+TEST(Counted, SaysOneAndMany) {
+  EXPECT_EQ(counted(0, "machine"), "0 machines");
+  EXPECT_EQ(counted(1, "machine"), "1 machine");
+  EXPECT_EQ(counted(2, "machine"), "2 machines");
+}
+
 TEST(Nearest, FindsALikelyTypo) {
   EXPECT_EQ(nearest("renset", kModels), "resnet");
   EXPECT_EQ(nearest("lenett", kModels), "lenet");
