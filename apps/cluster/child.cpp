@@ -20,8 +20,12 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 std::atomic<int> noted{0};
+std::atomic<unsigned> times_noted{0};
 
-extern "C" void note(int signal) { noted.store(signal); }
+extern "C" void note(int signal) {
+  noted.store(signal);
+  ++times_noted;
+}
 
 void handle_with(void (*handler)(int)) {
   struct sigaction action {};
@@ -78,12 +82,12 @@ void write_all(int file, std::string_view text) {
 // Passes on what comes until the last writer has gone.
 void listen(int from, pid_t child, const std::function<void(std::string_view)>& line) {
   std::string unfinished;
-  int passed_on = 0;
+  unsigned passed_on = 0;
   std::array<char, 4096> buffer{};
   for (;;) {
-    if (const int signal = noted.load(); signal != passed_on) {
-      passed_on = signal;
-      kill(-child, signal);
+    if (const unsigned times = times_noted.load(); times != passed_on) {
+      passed_on = times;
+      kill(-child, noted.load());
     }
     pollfd wait{from, POLLIN, 0};
     if (poll(&wait, 1, 200) <= 0) continue;  // looks after signals that came between
@@ -103,6 +107,7 @@ void listen(int from, pid_t child, const std::function<void(std::string_view)>& 
 
 NotedSignals::NotedSignals() {
   noted.store(0);
+  times_noted.store(0);
   handle_with(note);
 }
 

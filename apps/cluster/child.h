@@ -22,9 +22,10 @@ class NotedSignals {
   static void sleep(double seconds);
 };
 
-// Runs `words` to their end and returns the exit code, or 128 + the signal that ended it. A noted signal is passed on
-// to it; it ends with this process, however that ends. Its stderr goes to ours; `line` gets each line, without its end.
-// Throws Error{usage} if there is no such program, Error{other} if the system does not start it.
+// Runs `words` to their end and returns the exit code, or 128 + the signal that ended it. Noted signals are passed on
+// to it, a second one of a kind too; it ends with this process, however that ends. Its stderr goes to ours; `line` gets
+// each line, without its end. Throws Error{usage} if there is no such program, Error{other} if the system does not
+// start it.
 int run_child(const std::vector<std::string>& words, const std::function<void(std::string_view line)>& line);
 
 }  // namespace lockring::app

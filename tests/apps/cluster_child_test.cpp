@@ -44,6 +44,18 @@ TEST(Child, ASignalToUsGoesToIt) {
   NotedSignals::sleep(1e6);  // returns at once: a signal has come
 }
 
+TEST(Child, ASecondSignalGoesToItAsWell) {
+  // Who has asked a job to stop, and waits in vain, asks again.
+  const NotedSignals signals;
+  testing::internal::CaptureStderr();
+  const char* script =
+      "trap 'n=$((n+1)); if [ $n = 2 ]; then exit 44; fi; echo again >&2' TERM; echo ready >&2;"
+      "while :; do sleep 0.05; done";
+  const int code = run_child({"sh", "-c", script}, [](std::string_view) { raise(SIGTERM); });
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(code, 44);
+}
+
 TEST(Child, AProgramThatIsNotThereIsAnError) {
   const NotedSignals signals;
   expect_error(ErrorCode::usage, "cannot start no-such-program: No such file or directory", [] {
