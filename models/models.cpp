@@ -19,7 +19,8 @@ constexpr Architecture kArchitectures[] = {
     {"cnn_dropout", "cnn with dropout before its dense layers: overfits later", cnn_dropout, 16},
     {"lenet", "LeNet-5 with ReLU and max pooling: small", lenet, 32},
     {"resnet", "a small residual network: accurate within a minute", resnet, 32},
-    {"resnet_wide", "resnet of twice the width: the most accurate", resnet_wide, 32},
+    {"resnet_wide", "resnet of twice the width: accurate within ten minutes", resnet_wide, 32},
+    {"resnet_deep", "resnet_wide with blocks before it pools: the most accurate", resnet_deep, 32},
 };
 
 struct Counts {

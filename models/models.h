@@ -50,5 +50,6 @@ std::unique_ptr<nn::Module> cnn_dropout(const ImageSpec& images);
 std::unique_ptr<nn::Module> lenet(const ImageSpec& images);
 std::unique_ptr<nn::Module> resnet(const ImageSpec& images);
 std::unique_ptr<nn::Module> resnet_wide(const ImageSpec& images);
+std::unique_ptr<nn::Module> resnet_deep(const ImageSpec& images);
 
 }  // namespace lockring::models

@@ -29,21 +29,25 @@ void add_residual(nn::Sequential& to, const std::string& name, std::int64_t chan
   to.add<nn::Residual>(name, std::move(body));
 }
 
-// Pools early, even before the first normalisation, and widens late: most of the work is done on 7 x 7 and 14 x 14
-// planes.
+// To be put on planes of 14 x 14 with `in` channels: wide blocks there and on 7 x 7, where most of the work is done.
+void add_late_blocks(nn::Sequential& model, std::int64_t in, std::int64_t width, const ImageSpec& images) {
+  add_conv_norm(model, "widen1", in, width);
+  add_residual(model, "block1", width);
+  model.add<nn::MaxPool2d>("pool2", 2);
+  add_conv_norm(model, "widen2", width, 2 * width);
+  add_residual(model, "block2", 2 * width);
+  model.add<nn::GlobalMaxPool>("pool3");
+  model.add<nn::Linear>("dense", 2 * width, images.classes);
+}
+
+// Pools early, even before the first normalisation.
 std::unique_ptr<nn::Module> residual_network(const ImageSpec& images, std::int64_t width) {
   Plane(images).pool().pool();
   auto model = std::make_unique<nn::Sequential>();
   add_conv(*model, "stem", images.channels, width);
   model->add<nn::MaxPool2d>("pool1", 2);
   add_norm(*model, "stem", width);
-  add_conv_norm(*model, "widen1", width, 2 * width);
-  add_residual(*model, "block1", 2 * width);
-  model->add<nn::MaxPool2d>("pool2", 2);
-  add_conv_norm(*model, "widen2", 2 * width, 4 * width);
-  add_residual(*model, "block2", 4 * width);
-  model->add<nn::GlobalMaxPool>("pool3");
-  model->add<nn::Linear>("dense", 4 * width, images.classes);
+  add_late_blocks(*model, width, 2 * width, images);
   return model;
 }
 
@@ -52,5 +56,17 @@ std::unique_ptr<nn::Module> residual_network(const ImageSpec& images, std::int64
 std::unique_ptr<nn::Module> resnet(const ImageSpec& images) { return residual_network(images, 16); }
 
 std::unique_ptr<nn::Module> resnet_wide(const ImageSpec& images) { return residual_network(images, 32); }
+
+std::unique_ptr<nn::Module> resnet_deep(const ImageSpec& images) {
+  constexpr std::int64_t kEarly = 16;
+  Plane(images).pool().pool();
+  auto model = std::make_unique<nn::Sequential>();
+  add_conv_norm(*model, "stem", images.channels, kEarly);
+  add_residual(*model, "early1", kEarly);
+  add_residual(*model, "early2", kEarly);
+  model->add<nn::MaxPool2d>("pool1", 2);
+  add_late_blocks(*model, kEarly, 4 * kEarly, images);
+  return model;
+}
 
 }  // namespace lockring::models

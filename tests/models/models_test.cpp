@@ -29,7 +29,7 @@ TEST(Models, TableHasARowForEachName) {
     EXPECT_FALSE(architecture.purpose.empty()) << architecture.name;
     EXPECT_EQ(&find_architecture(architecture.name), &architecture);
   }
-  for (const char* name : {"mlp", "cnn", "cnn_bn", "cnn_dropout", "lenet", "resnet", "resnet_wide"})
+  for (const char* name : {"mlp", "cnn", "cnn_bn", "cnn_dropout", "lenet", "resnet", "resnet_wide", "resnet_deep"})
     EXPECT_EQ(std::ranges::count(names, name), 1) << name;
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
 }
@@ -37,7 +37,7 @@ TEST(Models, TableHasARowForEachName) {
 TEST(Models, AnUnknownNameSuggestsTheNearest) {
   expect_error(ErrorCode::usage, "there is no model 'cnn_bm' (did you mean 'cnn_bn'",
                [] { find_architecture("cnn_bm"); });
-  expect_error(ErrorCode::usage, "there are mlp, cnn, cnn_bn, cnn_dropout, lenet, resnet, resnet_wide",
+  expect_error(ErrorCode::usage, "there are mlp, cnn, cnn_bn, cnn_dropout, lenet, resnet, resnet_wide, resnet_deep",
                [] { find_architecture("transformer"); });
   expect_error(ErrorCode::usage, "there is no model ''", [] { find_architecture(""); });
 }
@@ -59,6 +59,8 @@ TEST(Models, MultiplyAddsAreThoseCountedByHand) {
   EXPECT_EQ(first("resnet"), 28 * 28 * 16 * 9);
   EXPECT_EQ(all("resnet_wide"),
             28 * 28 * 32 * 9 + 14 * 14 * 64 * (288 + 576 + 576) + 7 * 7 * 128 * (576 + 1152 + 1152) + 1280);
+  EXPECT_EQ(all("resnet_deep"),
+            28 * 28 * 16 * (9 + 4 * 144) + 14 * 14 * 64 * (144 + 576 + 576) + 7 * 7 * 128 * (576 + 1152 + 1152) + 1280);
 }
 
 TEST(Models, CountOtherImagesToo) {
@@ -99,6 +101,7 @@ TEST(Models, RefuseImagesThatAreTooSmall) {
   expect_smallest("lenet", 12);
   expect_smallest("resnet", 4);
   expect_smallest("resnet_wide", 4);
+  expect_smallest("resnet_deep", 4);
 }
 
 TEST(Models, RefuseNoChannelsAndNoClasses) {
