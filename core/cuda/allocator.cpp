@@ -17,6 +17,7 @@ namespace lockring::cuda {
 struct Pool {
   std::array<std::vector<void*>, kSizeClasses> blocks;
   std::int64_t in_use = 0;  // taken from here and not given back
+  bool of_recording = false;
 
   void* pop(int size_class) {
     std::vector<void*>& list = blocks[static_cast<std::size_t>(size_class)];
@@ -153,18 +154,26 @@ void* allocate(std::int64_t bytes) {
   return take_from_gpu(gpu, size_class, bytes);
 }
 
+// What another thread took goes to all: one that frees more than it takes, since it unloads models for one, would
+// gather what nobody uses again. Waiting is for such, not for steps.
 void deallocate(void* block, std::int64_t bytes) noexcept {
   const int gpu = current_gpu();
   if (!thread_pools_gone) {
     Pool& pool = thread_pool(gpu);
-    --pool.in_use;
-    return pool.push(class_of(bytes), block);
+    if (pool.in_use > 0 || pool.of_recording) {
+      --pool.in_use;
+      return pool.push(class_of(bytes), block);
+    }
+    if (cudaStreamSynchronize(current_stream()) != cudaSuccess) return;  // the GPU has failed, and its memory with it
   }
   const std::lock_guard lock(shared().mutex);
   shared().pools[static_cast<std::size_t>(gpu)].push(class_of(bytes), block);
 }
 
-OwnBlocks::OwnBlocks() : pool_(std::make_unique<Pool>()) { thread_pool(current_gpu()).give(*pool_); }
+OwnBlocks::OwnBlocks() : pool_(std::make_unique<Pool>()) {
+  pool_->of_recording = true;
+  thread_pool(current_gpu()).give(*pool_);
+}
 OwnBlocks::~OwnBlocks() {
   if (!thread_pools_gone) pool_->give(thread_pool(current_gpu()));
 }

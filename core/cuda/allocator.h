@@ -1,4 +1,5 @@
-// The allocator of a GPU's memory: freed blocks are kept, by size class, for the thread that freed them.
+// The allocator of a GPU's memory: freed blocks are kept, by size class, for the thread that took them; those that
+// another thread frees, for all.
 //
 // It is ordered by streams without waiting for them: a thread's blocks go to the thread's next work on the same stream,
 // which runs after the work that used them before. When a thread ends its stream is synchronised and its blocks go to
@@ -13,7 +14,8 @@ namespace lockring::cuda {
 // On the current GPU, aligned to 256 bytes at least. Throws Error{device} when the memory is full, even after what was
 // kept has been given back.
 void* allocate(std::int64_t bytes);
-// `bytes` as passed to allocate, the block of the current GPU, and what uses it asked of the current stream.
+// `bytes` as passed to allocate, the block of the current GPU, and what uses it asked of the current stream, which is
+// waited for if the thread has freed all that it took itself.
 void deallocate(void* block, std::int64_t bytes) noexcept;
 
 // Memory for the length of a function, which may return before what it asked of the GPU has run.

@@ -47,6 +47,20 @@ TEST_F(CudaAllocatorTest, WhatAThreadLeavesServesOthers) {
   deallocate(mine, 54321);
 }
 
+TEST_F(CudaAllocatorTest, WhatAThreadOnlyFreesServesOthers) {
+  std::thread([] {
+    const auto round = [] {
+      void* block = nullptr;
+      std::thread([&] { block = allocate(7654321); }).join();
+      deallocate(block, 7654321);
+    };
+    round();
+    const std::int64_t held = held_bytes();
+    for (int i = 0; i < 3; ++i) round();
+    EXPECT_EQ(held_bytes(), held);
+  }).join();
+}
+
 // A block goes to the stream's next user while the one before still waits to be run.
 TEST_F(CudaAllocatorTest, ABlockIsUsedAgainInTheOrderOfItsStream) {
   Tensor sum = Tensor::zeros({1000}, DType::f32, kGpu);
