@@ -5,15 +5,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace lockring::dist {
 namespace {
 
-// Reserves the memory at once: running out later would end the process with a bus error. More than the machine has
-// would have the system end processes before it says no.
+// At once: running out later would end the process with a bus error.
+bool reserve(int file, std::int64_t bytes) {
+  if (ftruncate(file, bytes) != 0) return false;
+  int error = EINTR;  // by any signal
+  while (error == EINTR) error = posix_fallocate(file, 0, bytes);
+  return error == 0;
+}
+
+// More than the machine has would have the system end processes before it says no.
 int make_file(std::int64_t bytes) {
   if (bytes / sysconf(_SC_PAGESIZE) >= sysconf(_SC_PHYS_PAGES)) return -1;
   const int file = memfd_create("lockring", MFD_CLOEXEC);
-  if (file >= 0 && (ftruncate(file, bytes) != 0 || posix_fallocate(file, 0, bytes) != 0)) {
+  if (file >= 0 && !reserve(file, bytes)) {
     close(file);
     return -1;
   }
