@@ -94,6 +94,7 @@ class Crowds(unittest.TestCase):
     def check_crowd(self, size, first, more, *options):
         """Many who send or read a little now and then, as slowhttptest has them: others are served, and they go."""
         with serving(*options) as server, Client(server.port) as good, contextlib.ExitStack() as stack:
+            self.check_served(good)  # from then on it may be idle for longer than it takes to make a crowd
             crowd = [stack.enter_context(Client(server.port)) for _ in range(size)]
             for client in crowd:
                 client.send(first)
@@ -106,7 +107,7 @@ class Crowds(unittest.TestCase):
                 time.sleep(0.1)
 
     def test_slow_heads(self):
-        self.check_crowd(300, GOOD[:-2], lambda client: client.send(b"X-More: 1\r\n"), "--header-ms", 1000)
+        self.check_crowd(300, GOOD[:-2], lambda client: client.send(b"X-More: 1\r\n"), "--header-ms", 2000)
 
     def test_slow_bodies(self):
         first = post("Content-Length: 100000", body=b"x")
@@ -162,6 +163,7 @@ class Crowds(unittest.TestCase):
         if re.search(b"__[at]san_", Path(SERVER).read_bytes()):
             self.skipTest("a sanitizer reserves terabytes of addresses")
         with serving("--max-body", 1 << 30, memory=512 << 20) as server, Client(server.port) as good:
+            self.assertEqual(good.ask(GOOD)[0], 200)
             for _ in range(3):
                 with Client(server.port) as client:
                     client.send(post("Content-Length: 900000000"))

@@ -111,6 +111,7 @@ class Malformed(unittest.TestCase):
     def test_gzip_bomb(self):
         bomb = gzip.compress(bytes(200 << 20))
         with serving() as server, Client(server.port) as client:
+            self.assertEqual(client.ask(GOOD)[0], 200)
             before = resident_kib(server)
             for _ in range(5):
                 with Client(server.port) as other:
