@@ -80,6 +80,35 @@ void with_pack_size(std::int64_t columns, const F& f, const Blocks*... blocks) {
   f(std::integral_constant<int, 1>{});
 }
 
+// What a block is where reals are T; other blocks stay as they are.
+template <class T>
+const T* block_of(ConstReals reals) {
+  return elements<T>(reals);
+}
+template <class T>
+T* block_of(Reals reals) {
+  return elements<T>(reals);
+}
+template <class T, class Block>
+Block* block_of(Block* block) {
+  return block;
+}
+
+// Launches Kernel<T, size>{shape, blocks...}, an index for each `size` of `count` elements, which lie in rows of
+// `columns`. `dtype` says what T is; reals among the blocks come as pointers to it.
+template <template <class, int> class Kernel, class Shape, class... Blocks>
+void for_each_pack(DType dtype, std::int64_t count, std::int64_t columns, const Shape& shape, Blocks... blocks) {
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    with_pack_size<T>(
+        columns,
+        [&](auto size) {
+          for_each_index(count / size, Kernel<T, size>{shape, block_of<T>(blocks)...});
+        },
+        block_of<T>(blocks)...);
+  });
+}
+
 // For a matrix of rows; an element's index is row * columns + column.
 template <class F, class... Inputs>
 void map_rows(std::int64_t rows, std::int64_t columns, Reals y, const F& f, Inputs... inputs) {

@@ -8,6 +8,7 @@ namespace {
 
 using lockring::cuda::elements;
 using lockring::cuda::for_each_index;
+using lockring::cuda::for_each_pack;
 using lockring::cuda::Scratch;
 using lockring::cuda::with_pack_size;
 using lockring::cuda::with_type;
@@ -44,26 +45,19 @@ void conv_relu_pool_forward(const ConvShape& shape, ConstReals x, const float* w
 
 void conv_relu_pool_backward(const ConvShape& shape, ConstReals x, const float* w, ConstReals dy,
                              const std::uint8_t* source, Reals dx, const ConvReluPoolGradients& to) {
-  with_type(dy.dtype, [&](auto type) {
-    using T = decltype(type);
-    const auto* values = elements<T>(dy);
-    if (to.db != nullptr)
-      column_sums(shape.n * (shape.oh / 2) * (shape.ow / 2), shape.out, SourcedValue<T>{values, source, shape.out},
-                  StoreSums{to.db, to.accumulate_b});
-    if (dx.data == nullptr && to.dw == nullptr) return;
-    const ConvShape s = whole(shape);
-    const Scratch memory(result_size(s) * static_cast<std::int64_t>(sizeof(T)));
-    with_pack_size<T>(
-        s.out,
-        [&](auto size) {
-          for_each_index(result_size(s) / size,
-                         Unpool<T, size>{PooledShape{s.oh, s.ow, s.out}, values, source, memory.data<T>()});
-        },
-        values, source);
-    const ConstReals dz(memory.data(), dy.dtype);
-    if (dx.data != nullptr) convolve_input_gradient(s, dz, w, dx);
-    if (to.dw != nullptr) convolve_weight_gradient(s, x, dz, to.accumulate_w, to.dw);
-  });
+  if (to.db != nullptr)
+    with_type(dy.dtype, [&](auto type) {
+      using T = decltype(type);
+      column_sums(shape.n * (shape.oh / 2) * (shape.ow / 2), shape.out,
+                  SourcedValue<T>{elements<T>(dy), source, shape.out}, StoreSums{to.db, to.accumulate_b});
+    });
+  if (dx.data == nullptr && to.dw == nullptr) return;
+  const ConvShape s = whole(shape);
+  const Scratch memory(result_size(s) * size_of(dy.dtype));
+  const Reals dz{memory.data(), dy.dtype};
+  for_each_pack<Unpool>(dy.dtype, result_size(s), s.out, PooledShape{s.oh, s.ow, s.out}, dy, source, dz);
+  if (dx.data != nullptr) convolve_input_gradient(s, dz, w, dx);
+  if (to.dw != nullptr) convolve_weight_gradient(s, x, dz, to.accumulate_w, to.dw);
 }
 
 }  // namespace lockring::kernels::cuda
