@@ -18,12 +18,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lockring::app {
 
@@ -86,7 +86,7 @@ class TrainRun {
     std::int64_t step;
     double learning_rate;
   };
-  std::deque<UnderWay> under_way_;
+  std::vector<UnderWay> under_way_;  // few
   std::chrono::steady_clock::time_point last_finish_;
   Timing epoch_timing_;
   Timing run_timing_;

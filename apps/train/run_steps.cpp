@@ -24,7 +24,7 @@ void TrainRun::take_step(std::span<const std::uint32_t> order) {
 
 // All but so many of those that were started. A step's time is that since the one before it.
 void TrainRun::finish_steps(std::size_t left) {
-  for (; under_way_.size() > left; under_way_.pop_front()) {
+  for (; under_way_.size() > left; under_way_.erase(under_way_.begin())) {
     const auto [step, learning_rate] = under_way_.front();
     const StepResult result = trainer_.finish();
     const double seconds = seconds_since(last_finish_);
